@@ -1,0 +1,182 @@
+"""Tables: the classes of one kind under their names.
+
+A table knows its built-in names from the file names of its folder, so that listing them imports
+nothing. A class is imported when it is asked for. A table announces itself in `TABLES` when it is
+created, so any package can add a kind of its own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+PartClass = TypeVar("PartClass", bound=type)
+
+TABLES: dict[str, Table] = {}
+
+
+class UnknownNameError(LookupError):
+    """No class of this kind has this name."""
+
+    def __init__(self, kind: str, name: str, known: list[str]) -> None:
+        self.kind, self.name, self.known = kind, name, known
+        self.nearest = get_close_matches(name, known, n=3, cutoff=0.5)
+        hint = " or ".join(repr(near) for near in self.nearest)
+        hint = f"; did you mean {hint}?" if hint else "."
+        super().__init__(f"no {kind} is named {name!r}{hint} Known: {', '.join(known)}")
+
+
+class DuplicateNameError(ValueError):
+    """Two different classes of one kind claim the same name."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a class comes from: its module, qualified name and source file."""
+
+    module: str
+    qualname: str
+    file: str
+
+    @classmethod
+    def of(cls, part: type) -> Origin:
+        try:
+            file = inspect.getfile(part)
+        except (TypeError, OSError):
+            file = "<interactive>"
+        return cls(part.__module__, part.__qualname__, file)
+
+    def __str__(self) -> str:
+        return f"{self.qualname} in {self.file}"
+
+
+class Table(Mapping[str, type]):
+    """The classes of one kind, by name.
+
+    Args:
+        kind: The singular: config key and command word, such as "position".
+        plural: The plural: folder and table, such as "positions".
+        contract: Where the base class lives, as "package.module:Class".
+        package: The package whose modules hold one built-in class each, file stem = name.
+        not_parts: Modules of that package that hold no part.
+        about: One sentence: what a part of this kind does.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        plural: str,
+        contract: str,
+        package: str,
+        not_parts: frozenset[str] = frozenset(),
+        about: str = "",
+    ) -> None:
+        self.kind, self.plural, self.package, self.about = kind, plural, package, about
+        self._contract = contract
+        self._builtin = self._stems(frozenset({contract.split(":")[0].rsplit(".", 1)[1]}) | not_parts)
+        self._added: dict[str, type] = {}
+        TABLES[kind] = self
+
+    def _stems(self, not_parts: frozenset[str]) -> frozenset[str]:
+        spec = importlib.util.find_spec(self.package)
+        assert spec is not None and spec.submodule_search_locations is not None
+        found = (module.name for module in pkgutil.iter_modules(spec.submodule_search_locations))
+        return frozenset(stem for stem in found if stem not in not_parts and stem[0] != "_")
+
+    @property
+    def contract(self) -> type[Any]:
+        """The base class of the kind."""
+        module, name = self._contract.split(":")
+        return getattr(importlib.import_module(module), name)
+
+    def __getitem__(self, name: str) -> type[Any]:
+        if name in self._added:
+            return self._added[name]
+        if name in self._builtin:
+            return self._load(name)
+        raise UnknownNameError(self.kind, name, sorted(self))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._added or name in self._builtin
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted({*self._added, *self._builtin}))
+
+    def __len__(self) -> int:
+        return len({*self._added, *self._builtin})
+
+    def is_builtin(self, name: str) -> bool:
+        """Does this name belong to a part that ships with the package?"""
+        return name in self._builtin
+
+    def _load(self, stem: str) -> type:
+        module = importlib.import_module(f"{self.package}.{stem}")
+        for value in vars(module).values():
+            if (
+                isinstance(value, type)
+                and issubclass(value, self.contract)
+                and value.__module__ == module.__name__
+                and vars(value).get("name") == stem
+            ):
+                return value
+        raise LookupError(f"{module.__file__} holds no {self.kind} with name = {stem!r}")
+
+    def add(self, part: type) -> None:
+        """Enter a class under its `name`.
+
+        Raises:
+            TypeError: If the class does not extend the contract or has no name of its own.
+            DuplicateNameError: If another class holds the name. The same class defined again
+                (same module and qualified name, as when a notebook cell is run twice) replaces.
+        """
+        name = vars(part).get("name")
+        if not issubclass(part, self.contract):
+            raise TypeError(f"a {self.kind} extends {self.contract.__name__}; got {part!r}")
+        if not isinstance(name, str) or not name.isidentifier():
+            raise TypeError(
+                f"a registered class says its name: give {part.__qualname__} a class attribute "
+                f'such as name = "{part.__qualname__.lower()}"; got {name!r}'
+            )
+        if name in self:
+            self._refuse_other(name, part)
+        self._added[name] = part
+
+    def _refuse_other(self, name: str, part: type) -> None:
+        old, new = Origin.of(self[name]), Origin.of(part)
+        if (old.module, old.qualname) != (new.module, new.qualname):
+            raise DuplicateNameError(
+                f"two classes claim the {self.kind} name {name!r}: {old} and {new}; rename one"
+            )
+
+    def discard(self, name: str) -> None:
+        """Forget an added class; built-in ones stay."""
+        self._added.pop(name, None)
+
+
+def table_of(word: str) -> Table:
+    """The table of a kind, by its singular or plural name."""
+    for table in TABLES.values():
+        if word in (table.kind, table.plural):
+            return table
+    raise UnknownNameError("kind", word, sorted(TABLES))
+
+
+def register(part: PartClass) -> PartClass:
+    """Enter a class into the table of its kind; the kind follows from its base class.
+
+    Raises:
+        TypeError: If it extends the contract of no kind.
+        DuplicateNameError: If another class holds the name.
+    """
+    for table in TABLES.values():
+        if issubclass(part, table.contract):
+            table.add(part)
+            return part
+    kinds = ", ".join(table.contract.__name__ for table in TABLES.values())
+    raise TypeError(f"a registered class extends one of {kinds}; {part!r} extends none of them")
