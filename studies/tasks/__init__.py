@@ -1,0 +1,33 @@
+"""Tasks: synthetic sequence problems with exact answers, one file a task.
+
+`tasks` lists them without importing torch; a task class is imported when it is asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+from registry.table import Table
+
+if TYPE_CHECKING:
+    from studies.tasks.task import Batch, Certificate, Floors, Task
+
+__all__ = ["Batch", "Certificate", "Floors", "Task", "tasks"]
+
+tasks = Table(
+    kind="task",
+    plural="tasks",
+    contract="studies.tasks.task:Task",
+    package="studies.tasks",
+    about="A problem on token sequences: it draws inputs, knows the answers and its own floors.",
+)
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from studies.tasks import task
+
+    return getattr(task, name)
+
+
+def __dir__() -> list[str]:
+    return __all__

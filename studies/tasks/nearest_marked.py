@@ -1,0 +1,122 @@
+"""Nearest marked: the symbol of the nearest marked token."""
+
+import math
+from typing import ClassVar
+
+import torch
+from einops import rearrange, reduce
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from studies.tasks._bags import mean_largest_count
+from studies.tasks._estimates import UNSCORED
+from studies.tasks.task import Batch, Floors, Task, check_alphabet, uniform_tokens, whole
+
+NEGLIGIBLE = 1e-15
+
+
+class NearestMarked(Task):
+    """Give the symbol of the nearest marked token: near counts, far does not, at any length.
+
+        tokens   1 2*3 1 4*2 2      2* is marked: token id 2 + alphabet
+        targets  1 . 1 3 . 3 3      class 1 is symbol 2; a marked token is unscored
+        tokens   2 1*2 3*2
+        targets  0 . . . 2          unscored too: between two equally near marked tokens
+
+    Each token is marked with the same probability, its symbol is uniform on the alphabet. A
+    sequence without a marked token is unscored.
+
+    Raises:
+        ValueError: If the alphabet is below 2, or the probability is not between 0 and 1.
+    """
+
+    name: ClassVar[str] = "nearest_marked"
+    readout: ClassVar[str] = "tokens"
+    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "mark_probability", "length")
+
+    def __init__(self, alphabet: int = 8, mark_probability: float = 0.15) -> None:
+        check_alphabet(self.name, alphabet)
+        if not 0 < mark_probability < 1:
+            raise ValueError(
+                "nearest_marked needs marked and unmarked tokens, so mark_probability must lie "
+                f"between 0 and 1, both excluded; got mark_probability={mark_probability}; "
+                "ask for 0.15, say"
+            )
+        self.alphabet, self.mark_probability = alphabet, mark_probability
+
+    @property
+    def vocab_size(self) -> int:
+        return 2 * self.alphabet + 1
+
+    @property
+    def n_classes(self) -> int:
+        return self.alphabet
+
+    @property
+    def min_length(self) -> int:
+        return 2
+
+    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
+        self.check_length(length)
+        symbols = uniform_tokens(generator, batch, length, self.alphabet)
+        marked = torch.rand(batch, length, generator=generator) < self.mark_probability
+        tokens = symbols + self.alphabet * marked
+        return whole(tokens, self.solve(tokens))
+
+    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
+        length = tokens.shape[1]
+        marked = tokens > self.alphabet
+        index = torch.arange(length, device=tokens.device)
+        before = _last_marked(marked)
+        after = length - 1 - _last_marked(marked.flip(1)).flip(1)
+        left, right = index - before, after - index
+        nearest = torch.where(left < right, before, after).clamp(0, length - 1)
+        answer = tokens.gather(1, nearest) - self.alphabet - 1
+        some = reduce(marked.long(), "batch seq -> batch 1", "max").bool()
+        return answer.masked_fill(marked | (left == right) | ~some, UNSCORED)
+
+    def measure_floors(self, length: int) -> Floors:
+        """Given the bag, the answer to any scored position is a random marked token of the bag.
+
+        So the best guess is the commonest marked symbol. Bags count by the number of positions
+        that they score.
+        """
+        chance, p = 1 / self.alphabet, self.mark_probability
+        marked = torch.arange(1, length, dtype=torch.float64)
+        log_binomial = _log_choose(length, marked) + marked * math.log(p)
+        binomial = (log_binomial + (length - marked) * math.log1p(-p)).exp()
+        likely = binomial > NEGLIGIBLE * binomial.max()
+        marked, binomial = marked[likely], binomial[likely]
+        share = mean_largest_count(marked.long(), self.alphabet, length * p) / marked
+        weight = binomial * _scored_positions(length, marked)
+        return Floors(chance, chance, ((weight * share).sum() / weight.sum()).item())
+
+
+def _last_marked(marked: Bool[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
+    """The index of the last marked token up to here; out of reach where there is none."""
+    length = marked.shape[1]
+    index = torch.arange(length, device=marked.device)
+    return torch.where(marked, index, -2 * length).cummax(dim=1).values
+
+
+def _scored_positions(length: int, marked: Float[Tensor, " bag"]) -> Float[Tensor, " bag"]:
+    """How many positions are scored on average: the unmarked ones without those amid a tie.
+
+    A tie at distance d has two marked ends and nothing marked within; length - 2d positions have
+    room for it, and the other marked tokens lie anywhere outside.
+    """
+    gap = rearrange(torch.arange(1, (length + 1) // 2, dtype=torch.float64), "gap -> gap 1")
+    log_chance = _log_choose(length - 2 * gap - 1, marked - 2) - _log_choose(length, marked)
+    ties = ((length - 2 * gap) * log_chance.exp()).sum(dim=0)
+    return length - marked - ties
+
+
+def _log_choose(
+    total: Float[Tensor, "..."] | int, chosen: Float[Tensor, "..."]
+) -> Float[Tensor, "..."]:
+    """The logarithm of the binomial coefficient, -inf where it is 0."""
+    total = torch.as_tensor(total, dtype=torch.float64)
+    possible = (chosen >= 0) & (chosen <= total)
+    chosen = torch.where(possible, chosen, 0.0)
+    log = torch.lgamma(total + 1) - torch.lgamma(chosen + 1) - torch.lgamma(total - chosen + 1)
+    return torch.where(possible, log, -math.inf)

@@ -1,0 +1,212 @@
+"""The contract of a task: inputs with exact answers, and what a blind guesser would score."""
+
+import inspect
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from studies.tasks._estimates import (
+    UNSCORED,
+    all_together,
+    answers_of_rearrangements,
+    by_output,
+    score_of_choice,
+)
+
+Targets = Int[Tensor, "batch seq"] | Int[Tensor, " batch"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sequences with their answers.
+
+    `tokens` are ids from 1 on (0 is padding). `targets` are class ids from 0 on, one a position or
+    one a sequence, and -100 where nothing is scored. `keep` is True where a token is real.
+    """
+
+    tokens: Int[Tensor, "batch seq"]
+    targets: Int[Tensor, "batch seq"] | Int[Tensor, " batch"]
+    keep: Bool[Tensor, "batch seq"]
+
+
+@dataclass(frozen=True)
+class Floors:
+    """The accuracy of the best predictors that see almost nothing.
+
+    `constant` always gives one class. `index` sees the output's index and the length. `bag` sees
+    the tokens of the sequence without their order, and not the index.
+    """
+
+    constant: float
+    index: float
+    bag: float
+
+    @property
+    def highest(self) -> float:
+        """The highest floor below 1, from which skill is measured.
+
+        A floor of 1 means that its predictor solves the task (majority from the bag of tokens),
+        so it is no floor for a model; skill is measured from the next lower one.
+        """
+        below = [floor for floor in (self.constant, self.index, self.bag) if floor < 1 - 1e-9]
+        return max(below, default=0.0)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What one length of a task is like, measured on a seeded sample.
+
+    `solver_accuracy` compares `solve` with the sampled targets and must be 1. `class_shares` are
+    the shares of the classes among the scored targets, `scored_share` the share of targets that
+    are scored.
+    """
+
+    length: int
+    solver_accuracy: float
+    class_shares: tuple[float, ...]
+    floors: Floors
+    scored_share: float
+
+    @property
+    def largest_share(self) -> float:
+        """The share of the commonest class."""
+        return max(self.class_shares)
+
+
+class Task(ABC):
+    """A problem on token sequences, with exact answers.
+
+    The constructor takes the task's own options, with defaults and annotations; a config accepts
+    exactly these. Each option is kept as an attribute of the same name.
+
+    Class attributes: `name`; `readout`, which is "tokens" for one answer a position, or "last",
+    "first" or "mean" for one answer a sequence; `difficulty`, the options, and "length", along
+    which the task gets harder; `pad_id`, which is never an input symbol.
+    """
+
+    name: ClassVar[str]
+    readout: ClassVar[str]
+    difficulty: ClassVar[tuple[str, ...]]
+    pad_id: ClassVar[int] = 0
+
+    @property
+    @abstractmethod
+    def vocab_size(self) -> int:
+        """The number of token ids, padding included."""
+
+    @property
+    @abstractmethod
+    def n_classes(self) -> int:
+        """The number of answers to choose from."""
+
+    @property
+    def min_length(self) -> int:
+        """The shortest length at which something can be scored."""
+        return 1
+
+    @abstractmethod
+    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
+        """Draw sequences and their answers; all randomness comes from the generator (on the CPU).
+
+        Raises:
+            ValueError: If the length is below `min_length`.
+        """
+
+    @abstractmethod
+    def solve(
+        self, tokens: Int[Tensor, "batch seq"]
+    ) -> Int[Tensor, "batch seq"] | Int[Tensor, " batch"]:
+        """The exact answers, -100 where unscored."""
+
+    def floors(self, length: int) -> Floors:
+        """What predictors that see almost nothing score at this length; the same at every call.
+
+        Raises:
+            ValueError: If the length is below `min_length`.
+        """
+        self.check_length(length)
+        known = self._known_floors
+        key = repr(self), length
+        if key not in known:
+            known[key] = self.measure_floors(length)
+        return known[key]
+
+    def measure_floors(self, length: int) -> Floors:
+        """Estimate the floors by sampling; a task that knows them exactly overrides this.
+
+        The classes of `constant` and `index` are chosen on one sample and scored on another.
+        `bag` rearranges the tokens within each sequence, chooses the class of each bag on half of
+        the rearrangements and scores it on the other half. That supposes exchangeable tokens:
+        every order of a bag is equally likely. A task whose sampling prefers some orders has to
+        override this. An estimate lies below the truth rather than above it, since a class chosen
+        on a sample is at best the best one.
+        """
+        generator = torch.Generator().manual_seed(0)
+        chosen, scored = (self.sample(generator, 1024, length).targets for _ in range(2))
+        constant, index = (
+            score_of_choice(arrange(chosen), arrange(scored), self.n_classes)
+            for arrange in (all_together, by_output)
+        )
+        bags = self.sample(generator, max(16, 16_384 // length), length)
+        halves = answers_of_rearrangements(self.solve, bags.tokens, bags.keep, generator)
+        bag = score_of_choice(*halves, self.n_classes)
+        # A constant is also a choice for every index and for every bag.
+        return Floors(constant, max(constant, index), max(constant, bag))
+
+    def certify(self, length: int, seed: int = 0, examples: int = 2048) -> Certificate:
+        """Measure one length: solver, balance of the classes, floors."""
+        drawn = self.sample(torch.Generator().manual_seed(seed), examples, length)
+        solved, targets = self.solve(drawn.tokens), drawn.targets
+        scored = targets != UNSCORED
+        compared = scored | (solved != UNSCORED)
+        shares = torch.bincount(targets[scored], minlength=self.n_classes) / scored.sum()
+        return Certificate(
+            length=length,
+            solver_accuracy=(solved == targets)[compared].double().mean().item(),
+            class_shares=tuple(shares.tolist()),
+            floors=self.floors(length),
+            scored_share=scored.double().mean().item(),
+        )
+
+    def check_length(self, length: int) -> None:
+        """Refuse a length at which the task has no answers."""
+        if length < self.min_length:
+            raise ValueError(
+                f"{self!r} needs sequences of at least {self.min_length} tokens; "
+                f"got length={length}; ask for min_length={self.min_length} or more"
+            )
+
+    @cached_property
+    def _known_floors(self) -> dict[tuple[str, int], Floors]:
+        return {}
+
+    def __repr__(self) -> str:
+        options = list(inspect.signature(type(self)).parameters)
+        shown = ", ".join(f"{option}={getattr(self, option)!r}" for option in options)
+        return f"{self.name}({shown})"
+
+
+def uniform_tokens(
+    generator: torch.Generator, batch: int, length: int, alphabet: int
+) -> Int[Tensor, "batch seq"]:
+    """Independent tokens, each uniform on 1..alphabet."""
+    return torch.randint(1, alphabet + 1, (batch, length), generator=generator)
+
+
+def whole(tokens: Int[Tensor, "batch seq"], targets: Targets) -> Batch:
+    """A batch without padding."""
+    return Batch(tokens, targets, torch.ones_like(tokens, dtype=torch.bool))
+
+
+def check_alphabet(name: str, alphabet: int) -> None:
+    """Refuse an alphabet in which there is nothing to tell apart."""
+    if alphabet < 2:
+        raise ValueError(
+            f"{name} needs symbols to tell apart, so alphabet must be at least 2; "
+            f"got alphabet={alphabet}; ask for 2 or more"
+        )
