@@ -45,3 +45,16 @@ def mean_largest_count(
 def share_of_commonest(length: int, alphabet: int) -> float:
     """The mean share of a sequence's commonest symbol: a guess at a token from the bag alone."""
     return mean_largest_count(torch.tensor([length]), alphabet, length).item() / length
+
+
+def draw_counts(
+    generator: torch.Generator, bags: int, length: int, alphabet: int
+) -> Float[Tensor, "bag symbol"]:
+    """The counts of each symbol among `length` independent uniform tokens, for many bags."""
+    left = torch.full((bags,), float(length), dtype=torch.float64)
+    counts = []
+    for remaining in range(alphabet, 1, -1):
+        count = torch.binomial(left, torch.full_like(left, 1 / remaining), generator=generator)
+        counts.append(count)
+        left = left - count
+    return rearrange([*counts, left], "symbol bag -> bag symbol")

@@ -39,7 +39,8 @@ class Floors:
     """The accuracy of the best predictors that see almost nothing.
 
     `constant` always gives one class. `index` sees the output's index and the length. `bag` sees
-    the tokens of the sequence without their order, and not the index.
+    the tokens of the sequence without their order, and not the index. A model without positions
+    can pass the bag's floor, because it also sees the token at the place where it answers.
     """
 
     constant: float

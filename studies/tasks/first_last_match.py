@@ -1,0 +1,73 @@
+"""First and last: are the two ends the same symbol?"""
+
+from typing import ClassVar
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from studies.tasks._bags import draw_counts
+from studies.tasks.task import Batch, Floors, Task, check_alphabet, uniform_tokens, whole
+
+BAGS = 65_536
+
+
+class FirstLastMatch(Task):
+    """Say whether the last token equals the first: one answer a sequence, read at the last token.
+
+        tokens   3 1 4 3    answer 1
+        tokens   3 1 3 4    answer 0
+
+    The answer is drawn first, both with chance 1/2. All tokens but the last are independent and
+    uniform; the last is the first again, or uniform on the other symbols.
+
+    Raises:
+        ValueError: If the alphabet is below 2.
+    """
+
+    name: ClassVar[str] = "first_last_match"
+    readout: ClassVar[str] = "last"
+    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "length")
+
+    def __init__(self, alphabet: int = 8) -> None:
+        check_alphabet(self.name, alphabet)
+        self.alphabet = alphabet
+
+    @property
+    def vocab_size(self) -> int:
+        return self.alphabet + 1
+
+    @property
+    def n_classes(self) -> int:
+        return 2
+
+    @property
+    def min_length(self) -> int:
+        return 2
+
+    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
+        self.check_length(length)
+        tokens = uniform_tokens(generator, batch, length, self.alphabet)
+        answer = torch.randint(2, (batch,), generator=generator)
+        step = torch.randint(1, self.alphabet, (batch,), generator=generator)
+        first = tokens[:, 0] - 1
+        tokens[:, -1] = torch.where(answer == 1, first, (first + step) % self.alphabet) + 1
+        return whole(tokens, answer)
+
+    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, " batch"]:
+        return (tokens[:, 0] == tokens[:, -1]).long()
+
+    def measure_floors(self, length: int) -> Floors:
+        r"""A share r of the orders of a bag have equal ends.
+
+        $r = \sum_s c_s (c_s - 1) / (T (T - 1))$
+
+        An order with equal ends is drawn alphabet - 1 times as often as one without, so "yes" is
+        the better guess where r > (1 - r) / (A - 1), that is r > 1 / A. Averaged over the bags of
+        independent tokens the floor is $1/2 + A^2 / (2 (A - 1)) \; E[\max(r - 1 / A, 0)]$.
+        """
+        size = self.alphabet
+        counts = draw_counts(torch.Generator().manual_seed(0), BAGS, length, size)
+        equal_ends = (counts * (counts - 1)).sum(dim=1) / (length * (length - 1))
+        gain = (equal_ends - 1 / size).clamp(min=0).mean().item()
+        return Floors(0.5, 0.5, 0.5 + size**2 / (2 * (size - 1)) * gain)
