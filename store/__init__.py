@@ -1,0 +1,73 @@
+"""The result store: every planned, running and finished run with its scores, in one database.
+
+`Ledger` writes it, `Results` reads it, and `python -m store` prints it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from store.connection import install_sqlite_hooks, make_engine
+    from store.environment import environment_facts, git_facts
+    from store.errors import StoreError
+    from store.intervals import Interval, t_interval, wilson
+    from store.ledger import Ledger
+    from store.plain import plain
+    from store.records import Best, Claim, Curve, PlannedRun, Records, Run, Score
+    from store.results import Results
+
+__all__ = [
+    "Best",
+    "Claim",
+    "Curve",
+    "Interval",
+    "Ledger",
+    "PlannedRun",
+    "Records",
+    "Results",
+    "Run",
+    "Score",
+    "StoreError",
+    "environment_facts",
+    "git_facts",
+    "install_sqlite_hooks",
+    "make_engine",
+    "plain",
+    "t_interval",
+    "wilson",
+]
+
+_HOMES = {
+    "Best": "store.records",
+    "Claim": "store.records",
+    "Curve": "store.records",
+    "Interval": "store.intervals",
+    "Ledger": "store.ledger",
+    "PlannedRun": "store.records",
+    "Records": "store.records",
+    "Results": "store.results",
+    "Run": "store.records",
+    "Score": "store.records",
+    "StoreError": "store.errors",
+    "environment_facts": "store.environment",
+    "git_facts": "store.environment",
+    "install_sqlite_hooks": "store.connection",
+    "make_engine": "store.connection",
+    "plain": "store.plain",
+    "t_interval": "store.intervals",
+    "wilson": "store.intervals",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'store' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    # A submodule may share the name of what it holds (`plain`): the import has just bound the
+    # module here, and the function has to win.
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""One script a revision; a revision's number is its place."""

@@ -1,0 +1,163 @@
+"""What the ledger does inside one transaction."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any, TypeVar
+
+from sqlalchemy import Insert, Update, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from store.errors import StoreError, nearest
+from store.records import FINISHED, STATUSES, Claim, Run
+from store.schema import CurveRow, RunRow, ScoreRow, Table, now
+from store.writing import run_record
+
+# Databases limit the values in one statement; 999 is the smallest limit of a SQLite still met.
+CHUNK = 900
+
+T = TypeVar("T")
+
+
+def chunks(items: Iterable[T]) -> Iterator[list[T]]:
+    """Cut items into lists that fit into one statement."""
+    rest = iter(items)
+    while part := list(islice(rest, CHUNK)):
+        yield part
+
+
+def add_missing(
+    session: Session, table: type[Table], rows: Sequence[Mapping[str, Any]], key: str
+) -> None:
+    """Insert the rows whose key is not there yet; others may be inserting the same."""
+    dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
+    statement: Insert = dialect.insert(table).on_conflict_do_nothing(index_elements=[key])
+    if rows:
+        session.execute(statement, rows)
+
+
+def check_finished(status: str) -> None:
+    """Refuse a status in which a run is not over.
+
+    Raises:
+        StoreError: If it is planned, running or unknown.
+    """
+    if status not in FINISHED:
+        raise StoreError(
+            f"{status!r} is not a status of a finished run; {nearest(status, FINISHED)}"
+        )
+
+
+def owned(claim: Claim) -> Update:
+    """Return an update that touches the claimed run only while the claim still owns it."""
+    return update(RunRow).where(
+        RunRow.id == claim.run.id,
+        RunRow.status == "running",
+        RunRow.worker == claim.worker,
+        RunRow.attempt == claim.attempt,
+        # A reset counts attempts anew, so the number alone may come back.
+        RunRow.started_at == claim.run.started_at,
+    )
+
+
+def unclaimed(status: str) -> dict[str, Any]:
+    """Return the columns of a run that no worker holds."""
+    return {"status": status, "worker": None, "lease_until": None, "started_at": None}
+
+
+def change(session: Session, statement: Update) -> bool:
+    """Apply an update of one run; False when there was none to change."""
+    statement = statement.returning(RunRow.id).execution_options(synchronize_session=False)
+    return session.scalars(statement).one_or_none() is not None
+
+
+def claim_first(
+    session: Session, worker: str, run_ids: Sequence[int], lease: timedelta
+) -> Claim | None:
+    """Claim the planned run of lowest (priority, id)."""
+    found = [_first_planned(session, part) for part in chunks(run_ids)]
+    first = min((each for each in found if each is not None), default=None)
+    if first is None:
+        return None
+    row = session.get_one(RunRow, first[1])
+    row.status, row.attempt, row.worker = "running", row.attempt + 1, worker
+    row.started_at, row.finished_at = now(), None
+    row.lease_until = row.started_at + lease
+    session.flush()
+    return Claim(run_record(row), row.attempt, worker)
+
+
+def write_results(
+    session: Session, claim: Claim, values: dict[str, Any], rows: dict[type[Table], list[Any]]
+) -> bool:
+    """End a claimed run and replace its scores and curves; False when the run was lost."""
+    if not change(session, owned(claim).values(**values)):
+        return False
+    for table in (ScoreRow, CurveRow):
+        session.execute(delete(table).where(table.run_id == claim.run.id))
+        if rows[table]:
+            session.execute(insert(table), rows[table])
+    return True
+
+
+def running(session: Session, run_ids: Sequence[int]) -> list[tuple[Run, datetime]]:
+    """Return the runs that a worker holds, each with the end of its lease."""
+    found: list[tuple[Run, datetime]] = []
+    for part in chunks(run_ids):
+        query = select(RunRow).where(RunRow.id.in_(part), RunRow.status == "running")
+        for row in session.scalars(query.order_by(RunRow.id)):
+            assert row.lease_until is not None
+            found.append((run_record(row), row.lease_until))
+    return found
+
+
+def take_back(session: Session, run: Run, until: datetime, max_attempts: int) -> bool:
+    """Take a run from a worker that lost it; False when it was renewed or ended meanwhile."""
+    held = owned(Claim(run, run.attempt, run.worker or "")).where(RunRow.lease_until == until)
+    if run.attempt < max_attempts:
+        return change(session, held.values(**unclaimed("planned")))
+    reason = f"its worker was lost in each of {run.attempt} attempts, the last was {run.worker}"
+    ended = {**unclaimed("failed"), "worker": run.worker, "started_at": run.started_at}
+    return change(session, held.values(**ended, reason=reason, finished_at=now()))
+
+
+def plan_anew(session: Session, run_ids: Sequence[int], statuses: Sequence[str]) -> int:
+    """Plan finished runs again and drop their results; return how many."""
+    found: list[int] = []
+    for part in chunks(run_ids):
+        query = select(RunRow.id).where(RunRow.id.in_(part), RunRow.status.in_(statuses))
+        found.extend(session.scalars(query.with_for_update()))
+    fresh = {
+        **unclaimed("planned"),
+        **dict.fromkeys(("reason", "finished_at", "wall_seconds", "cpu_seconds", "peak_bytes")),
+        "attempt": 0,
+    }
+    for part in chunks(found):
+        for table in (ScoreRow, CurveRow):
+            session.execute(delete(table).where(table.run_id.in_(part)))
+        session.execute(update(RunRow).where(RunRow.id.in_(part)).values(**fresh))
+    return len(found)
+
+
+def count_statuses(session: Session, run_ids: Iterable[int]) -> dict[str, int]:
+    """Return how many of the runs are in each status, zeros too."""
+    totals = dict.fromkeys(STATUSES, 0)
+    for part in chunks(set(run_ids)):
+        query = select(RunRow.status, func.count()).where(RunRow.id.in_(part))
+        for status, count in session.execute(query.group_by(RunRow.status)):
+            totals[status] += count
+    return totals
+
+
+def _first_planned(session: Session, run_ids: list[int]) -> tuple[int, int] | None:
+    query = (
+        select(RunRow.priority, RunRow.id)
+        .where(RunRow.id.in_(run_ids), RunRow.status == "planned")
+        .order_by(RunRow.priority, RunRow.id)
+        .limit(1)
+        # SQLite has no row locks; there the transaction has begun as a writer instead.
+        .with_for_update(skip_locked=True)
+    )
+    row = session.execute(query).one_or_none()
+    return None if row is None else (row[0], row[1])

@@ -1,0 +1,19 @@
+"""What the store raises."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class StoreError(Exception):
+    """Something that a user can put right: a path, a filter, a value; the message is one line."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Say which known names are meant, as the tail of a message.
+
+    Example: `nearest("studdy", ["study", "task"])` is `"did you mean 'study'? Known: study, task"`.
+    """
+    names = sorted(set(known))
+    close = get_close_matches(name, names, n=1)
+    guess = f"did you mean {close[0]!r}? " if close else ""
+    return f"{guess}Known: {', '.join(names) or 'none'}"

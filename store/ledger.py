@@ -1,0 +1,232 @@
+"""The write side: which runs are planned, who does them, and what came out."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from sqlalchemy import Engine, Update, select, update
+from sqlalchemy.orm import Session
+
+from store import claims
+from store.connection import make_engine, transact
+from store.plain import plain_dict
+from store.reading import read_runs, read_scores
+from store.records import Claim, PlannedRun, Run, Score
+from store.schema import CurveRow, EnvironmentRow, RunRow, ScoreRow, StudyRow, now
+from store.versions import create_tables, require_tables
+from store.writing import (
+    curve_rows,
+    optional_float,
+    optional_int,
+    planned_row,
+    score_rows,
+    storable_text,
+)
+
+__all__ = ["Claim", "Ledger", "PlannedRun"]
+
+T = TypeVar("T")
+
+
+class Ledger:
+    """The runs of a database, for those that plan and do them.
+
+    Each method is one short transaction, so many processes may share a database. A run is done by
+    the worker that claims it, until its lease runs out; a result is written only by the claim that
+    still owns the run.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def create(cls, url: str) -> "Ledger":
+        """Open a database and make what is missing of it.
+
+        Raises:
+            StoreError: If it cannot be opened or created, is damaged, or is of another version.
+        """
+        engine = make_engine(url)
+        create_tables(engine)
+        return cls(engine)
+
+    @classmethod
+    def open(cls, url: str) -> "Ledger":
+        """Open a database that holds our tables already; for workers.
+
+        Raises:
+            StoreError: If it is missing, cannot be opened, or is of another version.
+        """
+        # The reader refuses a missing file, where a writer would make an empty one.
+        make_engine(url, readonly=True).dispose()
+        engine = make_engine(url)
+        require_tables(engine)
+        return cls(engine)
+
+    def close(self) -> None:
+        """Close the connections. The ledger may be used again after it."""
+        self._engine.dispose()
+
+    def plan(self, runs: Iterable[PlannedRun]) -> list[int]:
+        """Add the runs whose identity is new; return the ids of all, in the order given.
+
+        Raises:
+            StoreError: If a value of a run cannot be stored; then no run is added.
+        """
+        rows = [planned_row(run) for run in runs]
+        identities = [row["identity"] for row in rows]
+
+        def work(session: Session) -> list[int]:
+            for study in sorted({row["study"] for row in rows}):
+                claims.add_missing(
+                    session, StudyRow, [{"name": study, "created_at": now()}], "name"
+                )
+            claims.add_missing(session, RunRow, rows, "identity")
+            ids: dict[str, int] = {}
+            for part in claims.chunks(identities):
+                query = select(RunRow.identity, RunRow.id).where(RunRow.identity.in_(part))
+                ids.update({identity: number for identity, number in session.execute(query)})
+            return [ids[identity] for identity in identities]
+
+        return self._transact(work)
+
+    def claim(
+        self, worker: str, run_ids: Sequence[int], lease_seconds: float = 60.0
+    ) -> Claim | None:
+        """Give the worker the planned run of lowest (priority, id) among those named, or None.
+
+        No other worker gets the same run while the lease of `lease_seconds` lasts.
+        """
+
+        lease = timedelta(seconds=lease_seconds)
+        return self._transact(lambda session: claims.claim_first(session, worker, run_ids, lease))
+
+    def renew(self, claim: Claim, lease_seconds: float = 60.0) -> bool:
+        """Lengthen the lease to `lease_seconds` from now; False when the run was lost."""
+        until = now() + timedelta(seconds=lease_seconds)
+        return self._change(claims.owned(claim).values(lease_until=until))
+
+    def release(self, claim: Claim) -> None:
+        """Hand a run back undone; the attempt stays counted. A lost run is left alone."""
+        self._change(claims.owned(claim).values(**claims.unclaimed("planned")))
+
+    def attach_trial(self, claim: Claim, optuna_study: str, optuna_trial: int) -> bool:
+        """Note which Optuna trial stands for this attempt; False when the run was lost."""
+        values = {"optuna_study": optuna_study, "optuna_trial": optuna_trial}
+        return self._change(claims.owned(claim).values(**values))
+
+    def finish(
+        self,
+        claim: Claim,
+        status: str,
+        *,
+        reason: str | None = None,
+        scores: Iterable[object] = (),
+        curves: Iterable[object] = (),
+        wall_seconds: float | None = None,
+        cpu_seconds: float | None = None,
+        peak_bytes: int | None = None,
+        parameters: int | None = None,
+        provenance: Mapping[str, object] | None = None,
+    ) -> bool:
+        """End a run and write all its results at once, in place of any older ones.
+
+        Scores have split, length, metric, n, value and, where they apply, bin and correct; curve
+        points have step, metric and value; both as mappings or dataclasses. `provenance` is added
+        to what was planned. Returns False, and writes nothing, when the run was lost.
+
+        Raises:
+            StoreError: If the status is not one of the finished ones or a value cannot be stored.
+        """
+        claims.check_finished(status)
+        values: dict[str, Any] = {
+            **claims.unclaimed(status),
+            "worker": claim.worker,
+            "started_at": claim.run.started_at,
+            "finished_at": now(),
+            "reason": None if reason is None else storable_text(reason),
+            "wall_seconds": optional_float(wall_seconds, "wall_seconds"),
+            "cpu_seconds": optional_float(cpu_seconds, "cpu_seconds"),
+            "peak_bytes": optional_int(peak_bytes, "peak_bytes"),
+        }
+        if parameters is not None:
+            values["parameters"] = optional_int(parameters, "parameters")
+        if provenance is not None:
+            values["provenance"] = {**claim.run.provenance, **plain_dict(provenance, "provenance")}
+        rows = {
+            ScoreRow: score_rows(claim.run.id, scores),
+            CurveRow: curve_rows(claim.run.id, curves),
+        }
+        return self._transact(lambda session: claims.write_results(session, claim, values, rows))
+
+    def recover(
+        self, run_ids: Sequence[int], is_alive: Callable[[str], bool], max_attempts: int = 3
+    ) -> list[Run]:
+        """Take back the runs whose lease ran out or whose worker is not alive.
+
+        They are planned again, or failed once `max_attempts` are used up. Returns them as they
+        were while running, with the trial that Optuna still holds open.
+        """
+        held = self._transact(lambda session: claims.running(session, run_ids))
+        lost = [
+            (run, until) for run, until in held if until <= now() or not is_alive(run.worker or "")
+        ]
+        return [
+            run
+            for run, until in lost
+            if self._transact(lambda session: claims.take_back(session, run, until, max_attempts))
+        ]
+
+    def reset(self, run_ids: Sequence[int], statuses: Sequence[str] = ("failed",)) -> int:
+        """Plan finished runs anew, without their old results; return how many.
+
+        Raises:
+            StoreError: If a status is not one of the finished ones.
+        """
+        for status in statuses:
+            claims.check_finished(status)
+        return self._transact(lambda session: claims.plan_anew(session, run_ids, statuses))
+
+    def counts(self, run_ids: Sequence[int]) -> dict[str, int]:
+        """Return how many of the runs are in each status, zeros too."""
+        return self._transact(lambda session: claims.count_statuses(session, run_ids))
+
+    def runs(self, run_ids: Sequence[int]) -> list[Run]:
+        """Return the runs, in the order of their ids."""
+        return self._transact(lambda session: read_runs(session, run_ids))
+
+    def scores(self, run_ids: Sequence[int]) -> list[Score]:
+        """Return the scores of the runs, in the order of the runs' ids."""
+        return self._transact(lambda session: read_scores(session, run_ids))
+
+    def environment(self, facts: Mapping[str, object]) -> int:
+        """Store facts about machine and packages, once; return their id."""
+        kept = plain_dict(facts, "environment")
+        text = json.dumps(kept, sort_keys=True, separators=(",", ":"))
+        digest = hashlib.sha256(text.encode()).hexdigest()
+
+        def work(session: Session) -> int:
+            row = {"hash": digest, "facts": kept, "created_at": now()}
+            claims.add_missing(session, EnvironmentRow, [row], "hash")
+            query = select(EnvironmentRow.id).where(EnvironmentRow.hash == digest)
+            return session.scalars(query).one()
+
+        return self._transact(work)
+
+    def describe_study(self, name: str, description: str) -> None:
+        """Set the description of a study, new or not."""
+
+        def work(session: Session) -> None:
+            claims.add_missing(session, StudyRow, [{"name": name, "created_at": now()}], "name")
+            change = update(StudyRow).where(StudyRow.name == name)
+            session.execute(change.values(description=description))
+
+        self._transact(work)
+
+    def _transact(self, work: Callable[[Session], T]) -> T:
+        return transact(self._engine, work)
+
+    def _change(self, statement: Update) -> bool:
+        return self._transact(lambda session: claims.change(session, statement))

@@ -1,0 +1,127 @@
+"""The version of the tables in a database: read, checked, created, upgraded."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy.orm import Session
+
+from store.connection import make_engine, shown, transact
+from store.errors import StoreError
+from store.schema import VERSION_TABLE
+
+SCHEMA_VERSION = "0001"
+
+
+def create_tables(engine: Engine) -> None:
+    """Make our tables where they are missing; what others keep in the database is not touched.
+
+    Raises:
+        StoreError: If the database is damaged or its tables are of another version.
+    """
+    check_pages(engine)
+    # In one transaction, begun as a writer: of several that create at once, the first does.
+    transact(engine, _create_if_missing)
+    require_tables(engine)
+
+
+def require_tables(engine: Engine) -> None:
+    """Refuse a database that does not hold our tables in the version that this code knows.
+
+    Raises:
+        StoreError: If there are none, or they are older or newer; both versions are named.
+    """
+    place = shown(engine.url)
+    found = transact(engine, _read_version)
+    if found is None:
+        raise StoreError(f"{place} holds no encoder-sandbox tables")
+    if found < SCHEMA_VERSION:
+        raise StoreError(
+            f"{place} has tables of version {found}, this code needs {SCHEMA_VERSION}; "
+            f"run python -m store upgrade --storage URL, which keeps a copy"
+        )
+    if found > SCHEMA_VERSION:
+        raise StoreError(
+            f"{place} has tables of version {found}, this code knows {SCHEMA_VERSION}; "
+            f"update encoder-sandbox"
+        )
+
+
+def check_pages(engine: Engine) -> None:
+    """Refuse a SQLite file that is damaged, for example cut short; it reads the whole file.
+
+    Raises:
+        StoreError: If it is damaged.
+    """
+    if engine.dialect.name == "sqlite":
+        transact(engine, _check_pages)
+
+
+def upgrade(url: str) -> str:
+    """Bring the tables of a database to this code's version; return what was done, in a sentence.
+
+    A SQLite file is first copied beside itself, since an upgrade cannot be undone.
+
+    Raises:
+        StoreError: If there is nothing to upgrade, or no way from the version found.
+    """
+    engine = make_engine(url)
+    try:
+        found = transact(engine, _read_version)
+        if found is None or found > SCHEMA_VERSION:
+            require_tables(engine)
+        if found == SCHEMA_VERSION:
+            return f"{shown(engine.url)} is at version {found} already"
+        copy = _copy(engine)
+        transact(engine, _migrate)
+    finally:
+        engine.dispose()
+    return f"{shown(engine.url)}: version {found} became {SCHEMA_VERSION}{copy}"
+
+
+def _read_version(session: Session) -> str | None:
+    connection = session.connection()
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    return cast("str | None", session.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}")))
+
+
+def _create_if_missing(session: Session) -> None:
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("SELECT pg_advisory_xact_lock(hashtext('es_alembic_version'))"))
+    if _read_version(session) is None:
+        _migrate(session)
+
+
+def _migrate(session: Session) -> None:
+    # Alembic costs half a second to import, so only who changes the tables pays for it.
+    from alembic.command import upgrade as run_scripts
+    from alembic.config import Config
+    from alembic.util import CommandError
+
+    config = Config(attributes={"connection": cast("Connection", session.connection())})
+    folder = str(Path(__file__).parent / "migrations")
+    config.set_main_option("script_location", folder.replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    try:
+        run_scripts(config, "head")
+    except CommandError as error:
+        raise StoreError(f"the tables cannot be upgraded: {error}") from error
+
+
+def _check_pages(session: Session) -> None:
+    problem = session.scalar(text("PRAGMA quick_check(1)"))
+    if problem != "ok":
+        place = shown(session.get_bind().engine.url)
+        raise StoreError(f"{place} is damaged: {' '.join(str(problem).split())}")
+
+
+def _copy(engine: Engine) -> str:
+    if engine.dialect.name != "sqlite":
+        return ""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    target = f"{engine.url.database}.{stamp}.backup"
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("VACUUM INTO ?", (target,))
+    return f"; the old file is {target}"

@@ -1,0 +1,142 @@
+"""From records to rows: every value is checked before anything is written."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any, cast
+
+from store.errors import StoreError, nearest
+from store.plain import plain_dict, plain_int, split_number, unwrap_numpy
+from store.records import PHASES, PlannedRun, Run
+from store.schema import RunRow, now
+
+SCORE_KEYS = ("split", "length", "metric", "bin", "n", "correct", "value")
+CURVE_KEYS = ("step", "metric", "value")
+# A Score or Curve that was read may be written again; these are set by the ledger.
+IGNORED_KEYS = frozenset({"run_id", "study", "task", "arm", "phase", "seed", "status", "options"})
+
+
+def planned_row(run: PlannedRun) -> dict[str, Any]:
+    """Return the row of a planned run.
+
+    Raises:
+        StoreError: If a value cannot be stored.
+    """
+    if run.phase not in PHASES:
+        raise StoreError(f"no phase is named {run.phase!r}; {nearest(run.phase, PHASES)}")
+    row = asdict(run)
+    for name in ("seed", "steps", "priority"):
+        row[name] = plain_int(row[name], name)
+    row["parameters"] = optional_int(run.parameters, "parameters")
+    row["config"] = plain_dict(run.config, "config")
+    row["provenance"] = plain_dict(run.provenance, "provenance")
+    return {**row, "status": "planned", "attempt": 0, "created_at": now()}
+
+
+def score_rows(run_id: int, scores: Iterable[object]) -> list[dict[str, Any]]:
+    """Return the rows of a run's scores, given as mappings or dataclasses.
+
+    Raises:
+        StoreError: If a key is unknown or missing, a value cannot be stored, or a row repeats.
+    """
+    rows: list[dict[str, Any]] = []
+    for score in scores:
+        found = _keys(score, SCORE_KEYS, optional=("bin", "correct"), what="score")
+        value, status = split_number(found["value"], "a score's value")
+        rows.append(
+            {
+                "run_id": run_id,
+                "split": _text(found["split"], "a score's split"),
+                "length": plain_int(found["length"], "a score's length"),
+                "metric": _text(found["metric"], "a score's metric"),
+                "bin": optional_int(found.get("bin"), "a score's bin"),
+                "n": plain_int(found["n"], "a score's n"),
+                "correct": optional_int(found.get("correct"), "a score's correct"),
+                "value": value,
+                "status": status,
+            }
+        )
+    _refuse_repeats(rows, ("split", "length", "metric", "bin"), "score")
+    return rows
+
+
+def curve_rows(run_id: int, curves: Iterable[object]) -> list[dict[str, Any]]:
+    """Return the rows of a run's curve points, given as mappings or dataclasses.
+
+    Raises:
+        StoreError: As for `score_rows`.
+    """
+    rows: list[dict[str, Any]] = []
+    for point in curves:
+        found = _keys(point, CURVE_KEYS, optional=(), what="curve point")
+        rows.append(
+            {
+                "run_id": run_id,
+                "step": plain_int(found["step"], "a curve's step"),
+                "metric": _text(found["metric"], "a curve's metric"),
+                "value": split_number(found["value"], "a curve's value")[0],
+            }
+        )
+    _refuse_repeats(rows, ("step", "metric"), "curve point")
+    return rows
+
+
+def run_record(row: RunRow) -> Run:
+    """Return a run's row as a record that needs no session."""
+    return Run(**{each.name: getattr(row, each.name) for each in fields(Run)})
+
+
+def optional_int(value: object, at: str) -> int | None:
+    """Return a whole number or None; see `plain_int`."""
+    return None if value is None else plain_int(value, at)
+
+
+def optional_float(value: object, at: str) -> float | None:
+    """Return a finite number or None.
+
+    Raises:
+        StoreError: If the value is not a finite number.
+    """
+    number, status = split_number(value, at)
+    if status is not None:
+        raise StoreError(f"{at} must be finite; got {status}")
+    return number
+
+
+def storable_text(value: str) -> str:
+    """Return text without lone surrogates, which file names can bring and no database takes."""
+    return value.encode("utf-8", "replace").decode("utf-8").replace("\0", "\\0")
+
+
+def _keys(
+    item: object, allowed: Sequence[str], *, optional: Sequence[str], what: str
+) -> Mapping[str, object]:
+    if is_dataclass(item) and not isinstance(item, type):
+        found = {name: getattr(item, name) for name in item.__dataclass_fields__}
+        found = {name: value for name, value in found.items() if name not in IGNORED_KEYS}
+    elif isinstance(item, Mapping):
+        found = dict(cast("Mapping[str, object]", item))
+    else:
+        raise StoreError(f"a {what} must be a mapping or a dataclass; got {type(item).__name__}")
+    for name in found:
+        if name not in allowed:
+            raise StoreError(f"a {what} has no {name!r}; {nearest(str(name), allowed)}")
+    missing = [name for name in allowed if name not in found and name not in optional]
+    if missing:
+        raise StoreError(f"a {what} lacks {', '.join(missing)}; got {sorted(found)}")
+    return found
+
+
+def _text(value: object, at: str) -> str:
+    value = unwrap_numpy(value)
+    if not isinstance(value, str):
+        raise StoreError(f"{at} must be text; got {value!r:.80}")
+    return value
+
+
+def _refuse_repeats(rows: list[dict[str, Any]], names: Sequence[str], what: str) -> None:
+    seen: set[tuple[object, ...]] = set()
+    for row in rows:
+        key = tuple(row[name] for name in names)
+        if key in seen:
+            raise StoreError(f"a {what} is given twice: {dict(zip(names, key, strict=True))}")
+        seen.add(key)
