@@ -44,7 +44,7 @@ def mean_largest_count(
 
 def share_of_commonest(length: int, alphabet: int) -> float:
     """The mean share of a sequence's commonest symbol: a guess at a token from the bag alone."""
-    return mean_largest_count(torch.tensor([length]), alphabet, length).item() / length
+    return mean_largest_count(torch.tensor([length]), alphabet, float(length)).item() / length
 
 
 def draw_counts(

@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from einops import rearrange
 from jaxtyping import Int
-from scipy.stats import binom
+from scipy.special import bdtrc
 from torch import Tensor
 
 from studies.tasks._bags import share_of_commonest
@@ -61,7 +61,7 @@ class BucketSort(Task):
         """
         index = rearrange(torch.arange(length), "output -> output 1")
         bounds = torch.arange(self.alphabet + 1, dtype=torch.float64) / self.alphabet
-        at_most = torch.from_numpy(binom.sf(index.numpy(), length, bounds.numpy()))
+        at_most = torch.as_tensor(bdtrc(index.numpy(), length, bounds.numpy()))
         by_index = at_most.diff(dim=1).amax(dim=1).mean().item()
         bag = share_of_commonest(length, self.alphabet)
         return Floors(1 / self.alphabet, by_index, bag)

@@ -69,8 +69,8 @@ class PreviousOccurrence(Task):
         size, total = self.alphabet, torch.tensor([length])
         absent = (1 - 1 / size) ** length
         # E[T - D; all counts within m], as a symbol is in the bag unless all tokens are others.
-        within = (length - size) * chance_within(total, size, length)
-        within = within + size * absent * chance_within(total, size - 1, length)
+        within = (length - size) * chance_within(total, size, float(length))
+        within = within + size * absent * chance_within(total, size - 1, float(length))
         scored = length - size + size * absent
         chance = 1 / size
         return Floors(chance, chance, ((scored - within).sum() / (length * scored)).item())
