@@ -82,14 +82,17 @@ def claim_first(
         return None
     row = session.get_one(RunRow, first[1])
     row.status, row.attempt, row.worker = "running", row.attempt + 1, worker
-    row.started_at, row.finished_at = now(), None
-    row.lease_until = row.started_at + lease
+    row.started_at = started = now()
+    row.lease_until, row.finished_at = started + lease, None
     session.flush()
     return Claim(run_record(row), row.attempt, worker)
 
 
 def write_results(
-    session: Session, claim: Claim, values: dict[str, Any], rows: dict[type[Table], list[Any]]
+    session: Session,
+    claim: Claim,
+    values: dict[str, Any],
+    rows: dict[type[Table], list[dict[str, Any]]],
 ) -> bool:
     """End a claimed run and replace its scores and curves; False when the run was lost."""
     if not change(session, owned(claim).values(**values)):

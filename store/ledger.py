@@ -14,7 +14,7 @@ from store.connection import make_engine, transact
 from store.plain import plain_dict
 from store.reading import read_runs, read_scores
 from store.records import Claim, PlannedRun, Run, Score
-from store.schema import CurveRow, EnvironmentRow, RunRow, ScoreRow, StudyRow, now
+from store.schema import CurveRow, EnvironmentRow, RunRow, ScoreRow, StudyRow, Table, now
 from store.versions import create_tables, require_tables
 from store.writing import (
     curve_rows,
@@ -155,7 +155,7 @@ class Ledger:
             values["parameters"] = optional_int(parameters, "parameters")
         if provenance is not None:
             values["provenance"] = {**claim.run.provenance, **plain_dict(provenance, "provenance")}
-        rows = {
+        rows: dict[type[Table], list[dict[str, Any]]] = {
             ScoreRow: score_rows(claim.run.id, scores),
             CurveRow: curve_rows(claim.run.id, curves),
         }
@@ -173,11 +173,11 @@ class Ledger:
         lost = [
             (run, until) for run, until in held if until <= now() or not is_alive(run.worker or "")
         ]
-        return [
-            run
-            for run, until in lost
-            if self._transact(lambda session: claims.take_back(session, run, until, max_attempts))
-        ]
+        return self._transact(
+            lambda session: [
+                run for run, until in lost if claims.take_back(session, run, until, max_attempts)
+            ]
+        )
 
     def reset(self, run_ids: Sequence[int], statuses: Sequence[str] = ("failed",)) -> int:
         """Plan finished runs anew, without their old results; return how many.

@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 from store.errors import StoreError
 
@@ -80,7 +80,7 @@ def unwrap_numpy(value: object) -> object:
     """Return the Python number or text inside a NumPy scalar, and anything else as it is."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
-        return value.item()
+        return cast("Any", value).item()
     return value
 
 

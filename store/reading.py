@@ -29,13 +29,13 @@ SCORE_COLUMNS = (
 )
 
 
-def select_scores() -> Select[Any]:
+def select_scores() -> Select[*tuple[Any, ...]]:
     """Return a query of the columns of a Score, ordered by run and then as written."""
     query = select(*SCORE_COLUMNS).join(ScoreRow, ScoreRow.run_id == RunRow.id)
     return query.order_by(RunRow.id, ScoreRow.id)
 
 
-def score_record(row: Row[Any], options: dict[str, Any] | None = None) -> Score:
+def score_record(row: Row[*tuple[Any, ...]], options: dict[str, Any] | None = None) -> Score:
     """Return one row of `select_scores` as a record."""
     return Score(*row, options=options or {})
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
-    import pandas
+    import pandas  # pyright: ignore[reportMissingTypeStubs]
 
-PHASES = ("tune", "confirm")
-FINISHED = ("done", "diverged", "failed", "not_applicable")
-STATUSES = ("planned", "running", *FINISHED)
+PHASES: tuple[str, ...] = ("tune", "confirm")
+FINISHED: tuple[str, ...] = ("done", "diverged", "failed", "not_applicable")
+STATUSES: tuple[str, ...] = ("planned", "running", *FINISHED)
 
 
 @dataclass(frozen=True)
@@ -168,9 +168,9 @@ class Records(tuple[T, ...], Generic[T]):
 
     def frame(self) -> "pandas.DataFrame":
         """Return a pandas table with the columns that `columns` lists."""
-        import pandas
+        import pandas  # pyright: ignore[reportMissingTypeStubs]
 
-        table = pandas.DataFrame(self.rows(), columns=self.columns())
+        table: Any = pandas.DataFrame(self.rows(), columns=self.columns())
         whole = {name: "Int64" for name in self.kind.int_columns}
         real = {name: "float64" for name in ("value", "nll") if name in table.columns}
         return table.astype({**whole, **real})
@@ -181,7 +181,8 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     leaves: dict[str, Any] = {}
     for key, value in config.items():
         if isinstance(value, dict) and value:
-            leaves.update(flatten(value, f"{prefix}{key}."))
+            inner = cast("dict[str, Any]", value)
+            leaves.update(flatten(inner, f"{prefix}{key}."))
         else:
             leaves[prefix + key] = value
     return leaves

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Engine, inspect, text
 from sqlalchemy.orm import Session
 
 from store.connection import make_engine, shown, transact
@@ -100,7 +100,7 @@ def _migrate(session: Session) -> None:
     from alembic.config import Config
     from alembic.util import CommandError
 
-    config = Config(attributes={"connection": cast("Connection", session.connection())})
+    config = Config(attributes={"connection": session.connection()})
     folder = str(Path(__file__).parent / "migrations")
     config.set_main_option("script_location", folder.replace("%", "%%"))
     config.set_main_option("path_separator", "os")

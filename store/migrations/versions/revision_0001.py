@@ -1,5 +1,7 @@
 """Create the tables and the view `results`."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -74,8 +76,8 @@ def _create_runs() -> None:
     op.create_index("ix_es_runs_study_status", "es_runs", ["study", "status"])
 
 
-def _run_columns() -> list[sa.Column[object]]:
-    kinds: dict[str, tuple[object, bool]] = {
+def _run_columns() -> list[sa.Column[Any]]:
+    kinds: dict[str, tuple[Any, bool]] = {
         "id": (sa.Integer(), False),
         "study": (sa.Text(), False),
         "task": (sa.Text(), False),

@@ -1,0 +1,74 @@
+"""Confidence intervals for a mean and for a share."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from store.errors import StoreError
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its bounds, in the unit of the values; None where `n` is too small."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+def t_interval(values: Iterable[float], level: float = 0.95) -> Interval:
+    r"""Return the mean of independent values with its Student interval.
+
+    $\bar x \pm t_{n-1} \, s / \sqrt n$, where s has n - 1 below it. One value has no bounds.
+
+    Raises:
+        StoreError: If there is no value, one is not finite, or the level is not in (0, 1).
+    """
+    found = [float(value) for value in values]
+    _check_level(level)
+    if not found:
+        raise StoreError("an interval needs at least one value; got none")
+    if not all(math.isfinite(value) for value in found):
+        raise StoreError(f"an interval needs finite values; got {found}")
+    n, mean = len(found), math.fsum(found) / len(found)
+    if n == 1:
+        return Interval(mean, None, None, 1)
+    if len(set(found)) == 1:
+        return Interval(found[0], found[0], found[0], n)
+    from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]
+
+    variance = math.fsum((value - mean) ** 2 for value in found) / (n - 1)
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(variance / n)
+    return Interval(mean, mean - half, mean + half, n)
+
+
+def wilson(k: int, n: int, level: float = 0.95) -> Interval:
+    r"""Return the share k of n with its Wilson score interval; `mean` is k / n.
+
+    $\frac{p + z^2/2n \pm z \sqrt{p(1-p)/n + z^2/4n^2}}{1 + z^2/n}$, inside [0, 1] for every k.
+
+    Source: Wilson 1927, doi:10.1080/01621459.1927.10502953.
+
+    Raises:
+        StoreError: If not 0 <= k <= n and n >= 1, or the level is not in (0, 1).
+    """
+    _check_level(level)
+    if not (n >= 1 and 0 <= k <= n):
+        raise StoreError(f"a share needs 0 <= k <= n and n >= 1; got k={k}, n={n}")
+    from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
+
+    z = float(ndtri((1 + level) / 2))
+    share = k / n
+    middle = share + z**2 / (2 * n)
+    half = z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    scale = 1 + z**2 / n
+    # At the ends the bound is exact, where the formula would be off by one rounding.
+    low = 0.0 if k == 0 else (middle - half) / scale
+    high = 1.0 if k == n else (middle + half) / scale
+    return Interval(share, low, high, n)
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise StoreError(f"a level lies between 0 and 1; got {level}")

@@ -1,0 +1,171 @@
+"""The read side: what the runs of a database were and what came out of them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from store.claims import chunks
+from store.connection import make_engine, transact
+from store.errors import StoreError
+from store.reading import score_record, select_scores
+from store.records import FINISHED, Best, Curve, Records, Run, Score, varying
+from store.schema import CurveRow, EnvironmentRow, RunRow, ScoreRow, StudyRow
+from store.selection import CURVE_COLUMNS, SCORE_COLUMNS, conditions
+from store.versions import check_pages, require_tables
+from store.writing import run_record
+
+T = TypeVar("T")
+
+
+class Results:
+    """The runs of an existing database, read only.
+
+    Every query takes the same keywords: `study`, `task`, `arm`, `status`, `seed`, or a kind of part
+    such as `position="rope"`, each one value or several; `phase`, which is "confirm" unless asked
+    otherwise (None or "all" for every phase); and `where`, a condition in Python's syntax:
+
+        Results("sqlite:///sandbox.db").scores(where='length > 40 and metric == "accuracy"').frame()
+
+    Raises:
+        StoreError: If the database is missing, damaged, not ours or of another version, or if a
+            query names what does not exist.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._engine = make_engine(url, readonly=True)
+        check_pages(self._engine)
+        require_tables(self._engine)
+
+    def close(self) -> None:
+        """Close the connections. The results may be read again after it."""
+        self._engine.dispose()
+
+    def runs(
+        self, *, where: str | None = None, phase: object = "confirm", **match: object
+    ) -> Records[Run]:
+        """Return the runs, in the order of their ids."""
+
+        def work(session: Session) -> list[Run]:
+            chosen = conditions(session, {}, where=where, phase=phase, match=match)
+            query = select(RunRow).where(*chosen).order_by(RunRow.id)
+            return [run_record(row) for row in session.scalars(query)]
+
+        return Records(self._transact(work), Run)
+
+    def scores(
+        self, *, where: str | None = None, phase: object = "confirm", **match: object
+    ) -> Records[Score]:
+        """Return the scores, by run; also chosen by `split`, `length`, `metric`, `n` or `bin`.
+
+        Each carries the config options that vary among the runs it was chosen with.
+        """
+
+        def work(session: Session) -> list[Score]:
+            chosen = conditions(session, SCORE_COLUMNS, where=where, phase=phase, match=match)
+            rows = session.execute(select_scores().where(*chosen)).all()
+            options = varying(_configs(session, {row[0] for row in rows}))
+            return [score_record(row, options[row[0]]) for row in rows]
+
+        return Records(self._transact(work), Score)
+
+    def curves(
+        self, *, where: str | None = None, phase: object = "confirm", **match: object
+    ) -> Records[Curve]:
+        """Return the points of training curves, by run, metric and step; also by `metric`."""
+
+        def work(session: Session) -> list[Curve]:
+            chosen = conditions(session, CURVE_COLUMNS, where=where, phase=phase, match=match)
+            query = select(CurveRow.run_id, CurveRow.step, CurveRow.metric, CurveRow.value)
+            query = query.join(RunRow, RunRow.id == CurveRow.run_id).where(*chosen)
+            ordered = query.order_by(CurveRow.run_id, CurveRow.metric, CurveRow.step)
+            return [Curve(*row) for row in session.execute(ordered)]
+
+        return Records(self._transact(work), Curve)
+
+    def best(self, *, where: str | None = None, **match: object) -> Records[Best]:
+        """Return what tuning chose: per study, task and arm the run of lowest validation nll.
+
+        The nll (nats) is the mean over the validation lengths. A setting that diverged or failed
+        counts as tried and cannot win; of equals the earlier run wins.
+        """
+
+        def work(session: Session) -> list[Best]:
+            match_tuned = {"status": FINISHED, **match}
+            chosen = conditions(session, {}, where=where, phase="tune", match=match_tuned)
+            query = select(RunRow).where(*chosen).order_by(RunRow.id)
+            arms: dict[tuple[str, str, str], list[RunRow]] = {}
+            for row in session.scalars(query):
+                arms.setdefault((row.study, row.task, row.arm), []).append(row)
+            losses = _validation_losses(session, [row.id for rows in arms.values() for row in rows])
+            return [_best(rows, losses) for _, rows in sorted(arms.items())]
+
+        return Records(self._transact(work), Best)
+
+    def studies(self) -> dict[str, str | None]:
+        """Return the studies and their descriptions, by name."""
+
+        def work(session: Session) -> dict[str, str | None]:
+            query = select(StudyRow.name, StudyRow.description).order_by(StudyRow.name)
+            return {name: description for name, description in session.execute(query)}
+
+        return self._transact(work)
+
+    def environment(self, environment_id: int) -> dict[str, Any]:
+        """Return the facts about machine and packages under this id.
+
+        Raises:
+            StoreError: If there are none.
+        """
+
+        def work(session: Session) -> dict[str, Any] | None:
+            query = select(EnvironmentRow.facts).where(EnvironmentRow.id == environment_id)
+            return session.scalars(query).one_or_none()
+
+        found = self._transact(work)
+        if found is None:
+            raise StoreError(f"no environment has the id {environment_id}")
+        return found
+
+    def _transact(self, work: Callable[[Session], T]) -> T:
+        return transact(self._engine, work)
+
+
+def _configs(session: Session, run_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+    found: dict[int, dict[str, Any]] = {}
+    for part in chunks(run_ids):
+        query = select(RunRow.id, RunRow.config).where(RunRow.id.in_(part))
+        found.update({number: config for number, config in session.execute(query)})
+    return found
+
+
+def _validation_losses(session: Session, run_ids: Iterable[int]) -> dict[int, float]:
+    values: dict[int, list[float | None]] = {}
+    for part in chunks(run_ids):
+        query = select(ScoreRow.run_id, ScoreRow.value).where(
+            ScoreRow.run_id.in_(part),
+            ScoreRow.split == "validation",
+            ScoreRow.metric == "nll",
+            ScoreRow.bin.is_(None),
+        )
+        for run_id, value in session.execute(query):
+            values.setdefault(run_id, []).append(value)
+    means: dict[int, float] = {}
+    for run_id, found in values.items():
+        finite = [value for value in found if value is not None]
+        if len(finite) == len(found):
+            means[run_id] = sum(finite) / len(finite)
+    return means
+
+
+def _best(rows: list[RunRow], losses: Mapping[int, float]) -> Best:
+    first = rows[0]
+    tried = len({row.config_hash for row in rows})
+    ranked = [row for row in rows if row.status == "done" and row.id in losses]
+    if not ranked:
+        return Best(first.study, first.task, first.arm, None, None, tried, None)
+    won = min(ranked, key=lambda row: (losses[row.id], row.id))
+    options = varying({row.id: row.config for row in rows})[won.id]
+    name = (won.study, won.task, won.arm)
+    return Best(*name, won.id, losses[won.id], tried, won.config, options)
