@@ -79,13 +79,16 @@ class Table(Mapping[str, type]):
     ) -> None:
         self.kind, self.plural, self.package, self.about = kind, plural, package, about
         self._contract = contract
-        self._builtin = self._stems(frozenset({contract.split(":")[0].rsplit(".", 1)[1]}) | not_parts)
+        self._builtin = self._stems(
+            frozenset({contract.split(":")[0].rsplit(".", 1)[1]}) | not_parts
+        )
         self._added: dict[str, type] = {}
         TABLES[kind] = self
 
     def _stems(self, not_parts: frozenset[str]) -> frozenset[str]:
         spec = importlib.util.find_spec(self.package)
-        assert spec is not None and spec.submodule_search_locations is not None
+        if spec is None or spec.submodule_search_locations is None:
+            raise ModuleNotFoundError(f"{self.package} is not a package")
         found = (module.name for module in pkgutil.iter_modules(spec.submodule_search_locations))
         return frozenset(stem for stem in found if stem not in not_parts and stem[0] != "_")
 

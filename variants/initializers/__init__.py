@@ -1,0 +1,21 @@
+"""Initializers: one file each; the contract is `Initializer`."""
+
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+if TYPE_CHECKING:
+    from variants.initializers.initializer import Initializer as Initializer
+    from variants.initializers.normal import Normal as Normal
+    from variants.initializers.torch_default import TorchDefault as TorchDefault
+    from variants.initializers.xavier import Xavier as Xavier
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "initializer": ["Initializer"],
+        "xavier": ["Xavier"],
+        "normal": ["Normal"],
+        "torch_default": ["TorchDefault"],
+    },
+)

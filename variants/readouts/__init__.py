@@ -1,0 +1,25 @@
+"""Readouts: one file each; the contract is `Readout`."""
+
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+if TYPE_CHECKING:
+    from variants.readouts.first import First as First
+    from variants.readouts.last import Last as Last
+    from variants.readouts.max import Max as Max
+    from variants.readouts.mean import Mean as Mean
+    from variants.readouts.readout import Readout as Readout
+    from variants.readouts.tokens import Tokens as Tokens
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "readout": ["Readout"],
+        "tokens": ["Tokens"],
+        "first": ["First"],
+        "last": ["Last"],
+        "mean": ["Mean"],
+        "max": ["Max"],
+    },
+)

@@ -1,0 +1,105 @@
+"""What is wrong with a config: all of it at once, each with its place and the remedy."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a config.
+
+    Args:
+        key: Where, as a dotted key; empty for the whole config.
+        rule: The rule that is broken.
+        value: What came.
+        allowed: What would be right, where that can be listed.
+        nearest: The nearest valid name, where there is one.
+        file: The file that said so, where there is one.
+    """
+
+    key: str
+    rule: str
+    value: Any = None
+    allowed: tuple[str, ...] = ()
+    nearest: str | None = None
+    file: str | None = None
+
+    def under(self, prefix: str, file: str | None = None) -> "Problem":
+        """The same problem, seen from further up."""
+        key = ".".join(part for part in (prefix, self.key) if part)
+        return replace(self, key=key, file=self.file or file)
+
+    def __str__(self) -> str:
+        place = self.key or "config"
+        place = f"{self.file}: {place}" if self.file else place
+        hint = f"; did you mean {self.nearest!r}?" if self.nearest else ""
+        allowed = f" Allowed: {', '.join(self.allowed)}." if self.allowed else ""
+        return f"{place}: {self.rule}{hint}{allowed}"
+
+
+class ConfigError(ValueError):
+    """A config breaks its rules; `problems` holds every one of them."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = list(dict.fromkeys(problems))
+        many = f"{len(self.problems)} problems:\n  " if len(self.problems) > 1 else ""
+        super().__init__(many + "\n  ".join(map(str, self.problems)))
+
+
+def unknown_key(key: str, value: Any, allowed: Iterable[str]) -> Problem:
+    """A key that nobody reads."""
+    names = tuple(sorted(allowed))
+    last = key.rsplit(".", 1)[-1]
+    nearest = next(iter(get_close_matches(last, names, n=1, cutoff=0.5)), None)
+    return Problem(key, f"unknown key {last!r}", value, names or ("nothing",), nearest)
+
+
+def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
+    """The problems behind a pydantic error of this model."""
+    found: list[Problem] = []
+    for detail in error.errors():
+        place = [str(step) for step in detail["loc"]]
+        key, cause = ".".join(place), detail.get("ctx", {}).get("error")
+        if isinstance(cause, ConfigError):
+            found += [problem.under(key) for problem in cause.problems]
+        elif detail["type"] == "extra_forbidden":
+            found.append(unknown_key(key, detail["input"], _fields_at(model, place[:-1])))
+        elif detail["type"] == "missing":
+            found.append(Problem(key, "this key is required"))
+        else:
+            rule = str(cause) if cause else f"{_lower(detail['msg'])}; got {detail['input']!r}"
+            found.append(Problem(key, rule, detail["input"]))
+    return found
+
+
+def _fields_at(model: type[BaseModel], place: list[str]) -> list[str]:
+    for step in place:
+        field = model.model_fields.get(step)
+        options = (field.annotation, *get_args(field.annotation)) if field else ()
+        inner = [one for one in options if isinstance(one, type) and issubclass(one, BaseModel)]
+        if not inner:
+            return []
+        model = inner[0]
+    return list(model.model_fields)
+
+
+def _lower(message: str) -> str:
+    return message[:1].lower() + message[1:]
+
+
+def mapping(value: Any, key: str = "") -> Mapping[str, Any]:
+    """The value, if it is a mapping with text keys.
+
+    Raises:
+        ConfigError: If it is not.
+    """
+    if not isinstance(value, Mapping):
+        raise ConfigError([Problem(key, f"expected a mapping; got {value!r}", value)])
+    strange = [name for name in value if not isinstance(name, str)]
+    if strange:
+        raise ConfigError([Problem(key, f"keys are text; got {strange[0]!r}", strange[0])])
+    return value

@@ -1,0 +1,99 @@
+"""torch's fused attention."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from variants.attentions.attention import Attention
+from variants.masks.causal import Causal
+from variants.masks.full import Full
+from variants.masks.mask import Mask, Sizes
+from variants.positions.position import Position
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the layers of one forward share.
+
+    `added` is a boolean mask, or what is added to the scores (-inf where not allowed); None where
+    the kernel needs neither. `empty` marks queries that may attend to nothing.
+    """
+
+    position: Position
+    q_index: Int[Tensor, "#batch query"]
+    k_index: Int[Tensor, "#batch key"]
+    causal: bool
+    added: (
+        Bool[Tensor, "#batch #heads #query key"] | Float[Tensor, "#batch #heads #query key"] | None
+    )
+    empty: Bool[Tensor, "#batch #heads #query 1"] | None
+
+
+class SDPA(Attention):
+    """`torch.nn.functional.scaled_dot_product_attention`, with its fused kernels.
+
+    An exactly causal mask without a bias reaches the causal kernel and is never built; a full mask
+    without a bias needs no mask at all.
+
+    Source: torch's documentation of `scaled_dot_product_attention`, 2.13.
+    """
+
+    name = "sdpa"
+
+    def prepare(
+        self,
+        mask: Mask,
+        position: Position,
+        q_index: Int[Tensor, "#batch query"],
+        k_index: Int[Tensor, "#batch key"],
+        sizes: Sizes,
+    ) -> Prepared:
+        bias = position.bias(q_index, k_index)
+        square_causal = isinstance(mask, Causal) and sizes.queries == sizes.keys
+        if bias is None and (isinstance(mask, Full) or square_causal):
+            return Prepared(position, q_index, k_index, square_causal, None, None)
+        if isinstance(mask, Full):
+            return Prepared(position, q_index, k_index, False, bias, None)
+        allowed = mask.dense(
+            sizes.batch, sizes.heads, sizes.queries, sizes.keys, device=q_index.device
+        )
+        # Kernels disagree about rows that allow nothing, so they see such rows unmasked, and the
+        # outputs of these rows are set to 0.
+        empty = ~allowed.any(dim=-1, keepdim=True)
+        allowed = allowed | empty
+        added = allowed if bias is None else bias.masked_fill(~allowed, float("-inf"))
+        return Prepared(position, q_index, k_index, False, added, empty)
+
+    def forward(
+        self,
+        q: Float[Tensor, "batch heads query d_head"],
+        k: Float[Tensor, "batch heads key d_head"],
+        v: Float[Tensor, "batch heads key d_head"],
+        prepared: Prepared,
+        dropout: float = 0.0,
+    ) -> Float[Tensor, "batch heads query d_head"]:
+        content = prepared.position.scores(q, k, prepared.q_index, prepared.k_index)
+        added, causal = prepared.added, prepared.causal
+        if content is not None:
+            added, causal = self._with_content(content, prepared), False
+        if added is not None and added.dtype != torch.bool:
+            added = added.to(q.dtype)
+        mixed = F.scaled_dot_product_attention(
+            q, k, v, attn_mask=added, dropout_p=dropout, is_causal=causal
+        )
+        return mixed if prepared.empty is None else mixed.masked_fill(prepared.empty, 0.0)
+
+    def _with_content(
+        self, content: Float[Tensor, "batch heads query key"], prepared: Prepared
+    ) -> Float[Tensor, "batch heads query key"]:
+        if prepared.causal:
+            allowed = Causal().dense(*content.shape, device=content.device)
+            return content.masked_fill(~allowed, float("-inf"))
+        if prepared.added is None:
+            return content
+        if prepared.added.dtype == torch.bool:
+            return content.masked_fill(~prepared.added, float("-inf"))
+        return content + prepared.added

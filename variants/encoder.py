@@ -1,0 +1,223 @@
+"""The skeleton: embed, n blocks, final norm, read out. It receives its parts already built."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from einops import rearrange
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from variants.attentions.attention import Attention
+from variants.dims import Dims
+from variants.embedding import TokenEmbedding
+from variants.feedforwards.feedforward import FeedForward
+from variants.masks.mask import Mask, Sizes
+from variants.masks.padding import Padding
+from variants.multihead import MultiHeadAttention
+from variants.norm_placements.norm_placement import NormPlacement
+from variants.norms.norm import Norm
+from variants.positions.position import Position
+from variants.readouts.readout import Readout
+
+
+@dataclass(frozen=True)
+class EncoderOutput:
+    """What an encoder returns.
+
+    Args:
+        hidden: Final token states, exactly 0 at padded positions.
+        readout: What the readout makes of them: one vector a sequence, or one a token.
+        logits: `readout` through one linear layer, where the encoder has classes.
+        weights: Attention weights before dropout, one tensor a layer, where they were asked for.
+    """
+
+    hidden: Float[Tensor, "batch seq d_model"]
+    readout: Float[Tensor, "batch *tokens d_model"]
+    logits: Float[Tensor, "batch *tokens n_classes"] | None
+    weights: tuple[Float[Tensor, "batch heads query key"], ...] | None
+
+
+class Block(nn.Module):
+    """Attention, then a feed-forward layer, each joined to the stream by a norm placement.
+
+    Source: Vaswani et al. 2017, section 3.1 (arXiv:1706.03762).
+    """
+
+    def __init__(
+        self,
+        attention: MultiHeadAttention,
+        feedforward: FeedForward,
+        join_attention: NormPlacement,
+        join_feedforward: NormPlacement,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.attention, self.feedforward = attention, feedforward
+        self.join_attention, self.join_feedforward = join_attention, join_feedforward
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, x: Float[Tensor, "batch seq d_model"], *attention_inputs: Any
+    ) -> Float[Tensor, "batch seq d_model"]:
+        """The stream after both sublayers; the other inputs go to the attention."""
+        x = self.join_attention(x, lambda y: self.dropout(self.attention(y, *attention_inputs)))
+        return self.join_feedforward(x, lambda y: self.dropout(self.feedforward(y)))
+
+
+class Encoder(nn.Module):
+    """A Transformer encoder made of given parts.
+
+    `registry.build_encoder` builds one from a config.
+
+    Args:
+        dims: Sizes.
+        embedding: Token vectors; None where inputs come embedded.
+        positions: One position object for all layers, or one a layer.
+        blocks: The layers.
+        final_norm: Applied to the stream that leaves the last block, or None.
+        readout: What is read from the final states.
+        head: From the readout to logits, or None.
+        mask: Applied in every forward, together with the call's mask.
+        attention: The backend.
+        reference: The backend that is used when weights are asked for.
+        pad_id: Token id that is padding, or None.
+        dropout: Share of the embedded inputs dropped in training.
+    """
+
+    def __init__(
+        self,
+        dims: Dims,
+        embedding: TokenEmbedding | None,
+        positions: list[Position],
+        blocks: list[Block],
+        final_norm: Norm | None,
+        readout: Readout,
+        head: nn.Linear | None,
+        mask: Mask,
+        attention: Attention,
+        reference: Attention,
+        pad_id: int | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.dims, self.mask, self.pad_id = dims, mask, pad_id
+        self.embedding = embedding
+        self.positions = nn.ModuleList(positions)
+        self.blocks = nn.ModuleList(blocks)
+        self.final_norm = final_norm
+        self.readout = readout
+        self.head = head
+        self.attention, self.reference = attention, reference
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        tokens: Int[Tensor, "batch seq"] | Float[Tensor, "batch seq d_model"],
+        mask: Mask | None = None,
+        positions: Int[Tensor, "batch_or_1 seq"] | None = None,
+        need_weights: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> EncoderOutput:
+        """Encode a batch.
+
+        Args:
+            tokens: Token ids, or vectors that skip the token table and its scale.
+            mask: Which keys each query may attend to, besides the encoder's own mask and, for
+                token ids, the padding told by `pad_id`.
+            positions: Position indices, in place of those that the mask implies.
+            need_weights: Return the attention weights.
+            generator: Source of random positions; None: torch's global one in training, a fresh
+                one seeded 0 in evaluation.
+
+        Raises:
+            TypeError, ValueError: If an input does not fit, naming what came.
+        """
+        self._check(tokens, mask, positions)
+        batch, seq = tokens.shape[:2]
+        mask = self._effective(tokens, mask)
+        if positions is None:
+            positions = mask.positions(batch, seq)
+        index = self._place(positions.to(tokens.device), generator)
+        keep = mask.keep(batch, seq)
+        keep = None if keep is None else keep.to(tokens.device)
+        seen: list[Tensor] | None = [] if need_weights else None
+        hidden = self._run(self._embed(tokens), index, mask, seen)
+        if keep is not None:
+            hidden = hidden.masked_fill(~rearrange(keep, "batch seq -> batch seq 1"), 0.0)
+        readout = self.readout(hidden, keep)
+        logits = None if self.head is None else self.head(readout)
+        return EncoderOutput(hidden, readout, logits, None if seen is None else tuple(seen))
+
+    def _effective(self, tokens: Tensor, mask: Mask | None) -> Mask:
+        effective = self.mask if mask is None else self.mask & mask
+        if self.pad_id is not None and not tokens.is_floating_point():
+            effective = effective & Padding.from_tokens(tokens, self.pad_id)
+        return effective
+
+    def _place(
+        self, index: Int[Tensor, "batch seq"], generator: torch.Generator | None
+    ) -> Int[Tensor, "batch seq"]:
+        if generator is None and not self.training:
+            generator = torch.Generator(index.device).manual_seed(0)
+        return self.positions[0].place(index, generator)
+
+    def _embed(self, tokens: Tensor) -> Float[Tensor, "batch seq d_model"]:
+        if tokens.is_floating_point():
+            return tokens
+        assert self.embedding is not None
+        return self.embedding(tokens)
+
+    def _run(
+        self,
+        x: Float[Tensor, "batch seq d_model"],
+        index: Int[Tensor, "#batch seq"],
+        mask: Mask,
+        seen: list[Tensor] | None,
+    ) -> Float[Tensor, "batch seq d_model"]:
+        batch, seq = x.shape[:2]
+        sizes = Sizes(batch, self.dims.n_heads, seq, seq)
+        attention = self.attention if seen is None else self.reference
+        prepared = None
+        for layer, block in enumerate(self.blocks):
+            if layer < len(self.positions):
+                position = self.positions[layer]
+                added = position.embed(index)
+                x = x if added is None else x + added.to(x.dtype)
+                prepared = attention.prepare(mask, position, index, index, sizes)
+            x = self.dropout(x) if layer == 0 else x
+            x = block(x, position, index, attention, prepared, seen)
+        return x if self.final_norm is None else self.final_norm(x)
+
+    def _check(self, tokens: Tensor, mask: Mask | None, positions: Tensor | None) -> None:
+        if tokens.is_floating_point():
+            if tokens.ndim != 3 or tokens.shape[2] != self.dims.d_model:
+                raise ValueError(
+                    f"embedded inputs have shape (batch, seq, d_model={self.dims.d_model}); "
+                    f"got {tuple(tokens.shape)}"
+                )
+        elif tokens.ndim != 2 or tokens.dtype == torch.bool:
+            raise ValueError(
+                f"tokens are whole numbers of shape (batch, seq); got {tokens.dtype} of shape "
+                f"{tuple(tokens.shape)}"
+            )
+        elif self.embedding is None:
+            raise ValueError("this encoder has no token table (vocab_size is null): embed first")
+        if tokens.shape[1] == 0:
+            raise ValueError(f"a sequence has at least 1 token; got shape {tuple(tokens.shape)}")
+        if mask is not None and not isinstance(mask, Mask):
+            raise TypeError(
+                f"mask is a variants.masks.Mask; got {type(mask).__name__}; "
+                "a boolean tensor, True = may attend, becomes one as Dense(tensor)"
+            )
+        if positions is not None:
+            self._check_positions(positions, tokens)
+
+    def _check_positions(self, positions: Tensor, tokens: Tensor) -> None:
+        batch, seq = tokens.shape[:2]
+        if positions.is_floating_point() or positions.dtype == torch.bool:
+            raise TypeError(f"positions are whole numbers; got {positions.dtype}")
+        if positions.ndim != 2 or positions.shape[0] not in (1, batch) or positions.shape[1] != seq:
+            raise ValueError(
+                f"positions have shape ({batch} or 1, {seq}); got {tuple(positions.shape)}"
+            )

@@ -1,0 +1,67 @@
+"""Any boolean tensor as a mask."""
+
+from collections.abc import Hashable
+
+import torch
+from einops import rearrange
+from jaxtyping import Bool
+from torch import Tensor
+
+from variants.masks.mask import Allowed, Cells, Mask, Sizes
+
+SHAPES = {
+    2: "query key -> 1 1 query key",
+    3: "batch query key -> batch 1 query key",
+    4: "batch heads query key -> batch heads query key",
+}
+
+
+class Dense(Mask):
+    """A mask given as a boolean tensor, True = may attend.
+
+    Two axes are (query, key); three always (batch, query, key); four (batch or 1, heads or 1,
+    query, key). One mask a head is (1, heads, query, key).
+
+    Raises:
+        TypeError: If the tensor is not boolean.
+        ValueError: If its rank or sizes do not fit.
+    """
+
+    name = "dense"
+
+    def __init__(self, tensor: Bool[Tensor, "..."]) -> None:
+        if tensor.dtype != torch.bool:
+            raise TypeError(
+                f"a mask is bool, True = may attend; got {tensor.dtype} "
+                "(a float mask is a bias on the scores, a 0/1 mask needs .bool())"
+            )
+        if tensor.ndim not in SHAPES:
+            raise ValueError(
+                "a dense mask has shape (query, key), (batch, query, key) or "
+                f"(batch, heads, query, key); got {tuple(tensor.shape)}"
+            )
+        self.tensor = rearrange(tensor, SHAPES[tensor.ndim])
+
+    def key(self) -> Hashable:
+        return (tuple(self.tensor.shape), tuple(self.tensor.flatten().tolist()))
+
+    def __repr__(self) -> str:
+        return f"Dense({tuple(self.tensor.shape)})"
+
+    def fit(self, sizes: Sizes) -> None:
+        batch, heads, queries, keys = self.tensor.shape
+        if (
+            batch not in (1, sizes.batch)
+            or heads not in (1, sizes.heads)
+            or (queries, keys) != (sizes.queries, sizes.keys)
+        ):
+            raise ValueError(
+                f"a dense mask of shape {tuple(self.tensor.shape)} does not fit (batch, heads, "
+                f"query, key) = {(sizes.batch, sizes.heads, sizes.queries, sizes.keys)}"
+            )
+
+    def on(self, cells: Cells) -> Allowed:
+        tensor = self.tensor.to(cells.key.device)
+        batch = cells.batch if tensor.shape[0] > 1 else torch.zeros_like(cells.batch[:1])
+        head = cells.head if tensor.shape[1] > 1 else torch.zeros_like(cells.head[:, :1])
+        return tensor[batch, head, cells.query, cells.key]

@@ -1,0 +1,31 @@
+"""The dilated mask."""
+
+from variants.masks.mask import Allowed, Index, Mask
+
+
+class Dilated(Mask):
+    """A query may attend to keys whose distance is a multiple of `rate`.
+
+    `Dilated(2) & Window(radius=4)` is a dilated sliding window.
+
+    >>> print(Dilated(2).draw(4))
+    #.#.
+    .#.#
+    #.#.
+    .#.#
+
+    Source: Beltagy et al. 2020, section 3.1 (arXiv:2004.05150).
+
+    Raises:
+        ValueError: If rate is not positive.
+    """
+
+    name = "dilated"
+
+    def __init__(self, rate: int) -> None:
+        if rate < 1:
+            raise ValueError(f"rate must be at least 1; got rate={rate}")
+        self.rate = rate
+
+    def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
+        return (query - key) % self.rate == 0

@@ -1,0 +1,67 @@
+"""Packed documents."""
+
+from collections.abc import Hashable
+
+import torch
+from einops import rearrange
+from jaxtyping import Int
+from torch import Tensor
+
+from variants.masks.mask import Allowed, Cells, Mask, Sizes
+
+
+class Documents(Mask):
+    """Several documents packed into one sequence: a query may attend within its own document.
+
+    `ids` has shape (batch, token), or (1, token) for all rows; tokens of one document share an id.
+    Positions are counted from the start of each document, so a packed document is encoded as it
+    would be alone.
+
+    >>> import torch
+    >>> print(Documents(torch.tensor([[0, 0, 1, 1]])).draw(4))
+    ##..
+    ##..
+    ..##
+    ..##
+
+    Source: Krell et al. 2021 (arXiv:2107.02027).
+
+    Raises:
+        TypeError: If the ids are not whole numbers.
+        ValueError: If their rank or sizes do not fit.
+    """
+
+    name = "documents"
+
+    def __init__(self, ids: Int[Tensor, "batch_or_1 tokens"]) -> None:
+        if ids.dtype.is_floating_point or ids.dtype == torch.bool:
+            raise TypeError(f"document ids are whole numbers; got {ids.dtype}")
+        if ids.ndim != 2:
+            raise ValueError(f"document ids have shape (batch, token); got {tuple(ids.shape)}")
+        self.ids = ids
+
+    def key(self) -> Hashable:
+        return (tuple(self.ids.shape), tuple(self.ids.flatten().tolist()))
+
+    def __repr__(self) -> str:
+        return f"Documents(ids={tuple(self.ids.shape)})"
+
+    def fit(self, sizes: Sizes) -> None:
+        rows, tokens = self.ids.shape
+        if rows not in (1, sizes.batch) or not tokens == sizes.queries == sizes.keys:
+            raise ValueError(
+                f"document ids of shape {(rows, tokens)} do not fit a batch of {sizes.batch} with "
+                f"{sizes.queries} queries and {sizes.keys} keys"
+            )
+
+    def on(self, cells: Cells) -> Allowed:
+        ids = self.ids.to(cells.key.device)
+        row = cells.batch if ids.shape[0] > 1 else torch.zeros_like(cells.batch[:1])
+        return ids[row, cells.query] == ids[row, cells.key]
+
+    def starts(self, batch: int, keys: int) -> Int[Tensor, "batch_or_1 keys"]:
+        self.fit(Sizes(batch, 1, keys, keys))
+        same = rearrange(self.ids, "batch key -> batch key 1") == rearrange(
+            self.ids, "batch other -> batch 1 other"
+        )
+        return same.to(torch.uint8).argmax(dim=-1)

@@ -1,0 +1,17 @@
+"""The mask that allows everything."""
+
+from typing import ClassVar
+
+import torch
+
+from variants.masks.mask import Allowed, Index, Mask
+
+
+class Full(Mask):
+    """Every query may attend to every key: the identity of `&`."""
+
+    name = "full"
+    unrestricted: ClassVar[bool] = True
+
+    def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
+        return torch.ones(1, 1, 1, 1, dtype=torch.bool, device=key.device)

@@ -1,0 +1,289 @@
+"""The contract of masks, and their algebra."""
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import ClassVar
+
+import torch
+from einops import rearrange
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from variants.masks import _normal
+
+Index = Int[Tensor, "..."]
+Allowed = Bool[Tensor, "..."]
+Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many batch rows, heads, queries and keys a mask is asked about."""
+
+    batch: int
+    heads: int
+    queries: int
+    keys: int
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells that a mask is asked about: four index tensors that broadcast to all of them.
+
+    `first` holds the index of the first real token of each batch row where the mask pads on the
+    left, and is None where it does not.
+    """
+
+    sizes: Sizes
+    batch: Index
+    head: Index
+    query: Index
+    key: Index
+    first: Index | None = None
+
+
+class Mask:
+    """Which keys each query may attend to: a boolean rule over (batch, head, query, key).
+
+    **True means: may attend.** `scaled_dot_product_attention`, FlexAttention and Hugging Face's
+    0/1 masks agree; `nn.MultiheadAttention` and `nn.TransformerEncoder` say the opposite.
+
+    Masks are values. They combine with `&` (both allow), `|` (either allows) and `~` (does not
+    allow), and are equal when their rules are the same combination up to the laws of that algebra.
+    A query that may attend to nothing gets output 0, weights 0 and gradient 0.
+
+    Indices are positions in the tensor, except where the mask pads on the left: rules that count
+    from the start of the text (`counts_real_tokens`) then count from the first real token.
+
+    A mask of your own extends this class and overrides `allows`, or is `Mask.from_rule(f)`.
+    """
+
+    name: ClassVar[str]
+    counts_real_tokens: ClassVar[bool] = False
+    """True: the rule depends on where the text starts, not only on distances."""
+
+    def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
+        """May the query attend to the key? The four index tensors broadcast to one another."""
+        raise NotImplementedError(f"{type(self).__qualname__} must override allows")
+
+    @staticmethod
+    def from_rule(rule: Rule) -> "Mask":
+        """The mask of a function `rule(batch, head, query, key) -> bool tensor`."""
+        return FromRule(rule)
+
+    def __and__(self, other: "Mask") -> "Mask":
+        return _combine(Both, self, other) if isinstance(other, Mask) else NotImplemented
+
+    def __or__(self, other: "Mask") -> "Mask":
+        return _combine(Either, self, other) if isinstance(other, Mask) else NotImplemented
+
+    def __invert__(self) -> "Mask":
+        return Not(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mask):
+            return NotImplemented
+        return self is other or _normal.form(self) == _normal.form(other)
+
+    def __hash__(self) -> int:
+        return hash(_normal.form(self))
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{key}={value!r}" for key, value in vars(self).items())
+        return f"{type(self).__name__}({options})"
+
+    def key(self) -> Hashable:
+        """What tells this rule from others of its class; equal keys mean equal rules."""
+        return tuple(vars(self).values())
+
+    def atoms(self) -> Iterator["Mask"]:
+        """The rules that this mask combines."""
+        yield self
+
+    def dense(
+        self,
+        batch: int,
+        heads: int,
+        queries: int,
+        keys: int,
+        device: torch.device | str | None = None,
+    ) -> Allowed:
+        """The mask as a boolean tensor of the smallest shape that broadcasts to those sizes.
+
+        Raises:
+            ValueError: If the mask holds a tensor that does not fit the sizes.
+        """
+        every = torch.arange(queries, device=device)
+        return self.rows(every, batch, heads, queries, keys)
+
+    def rows(
+        self, rows: Int[Tensor, " rows"], batch: int, heads: int, queries: int, keys: int
+    ) -> Allowed:
+        """The rows of `dense` for these queries, without building the others."""
+        sizes = Sizes(batch, heads, queries, keys)
+        for atom in self.atoms():
+            atom.fit(sizes)
+        device = rows.device
+        first = self._first_real(sizes)
+        cells = Cells(
+            sizes,
+            batch=rearrange(torch.arange(batch, device=device), "batch -> batch 1 1 1"),
+            head=rearrange(torch.arange(heads, device=device), "heads -> 1 heads 1 1"),
+            query=rearrange(rows, "query -> 1 1 query 1"),
+            key=rearrange(torch.arange(keys, device=device), "key -> 1 1 1 key"),
+            first=None if first is None else first.to(device),
+        )
+        return self.on(cells)
+
+    def on(self, cells: Cells) -> Allowed:
+        """The mask at these cells."""
+        query, key = cells.query, cells.key
+        if self.counts_real_tokens and cells.first is not None:
+            query, key = query - cells.first, key - cells.first
+        return self.allows(cells.batch, cells.head, query, key)
+
+    def fit(self, sizes: Sizes) -> None:
+        """Check that the rule can answer for these sizes.
+
+        Raises:
+            ValueError: If it cannot, naming both sizes.
+        """
+
+    def _first_real(self, sizes: Sizes) -> Index | None:
+        """The first real token of each row, where a rule here counts from it."""
+        if not any(atom.counts_real_tokens for atom in self.atoms()):
+            return None
+        # Only rules that the answer depends on count: equal masks must give equal tensors.
+        needed = _normal.needed(self)
+        firsts = [atom.starts(sizes.batch, sizes.keys) for atom in needed if atom.pads]
+        firsts = [rearrange(first[:, 0], "batch -> batch 1 1 1") for first in firsts]
+        return reduce(torch.maximum, firsts) if firsts else None
+
+    pads: ClassVar[bool] = False
+    """True: the rule says which tokens are real."""
+
+    def starts(self, batch: int, keys: int) -> Int[Tensor, "batch_or_1 keys"] | None:
+        """For each token, where its text starts; None: at index 0."""
+        return None
+
+    def positions(self, batch: int, queries: int) -> Int[Tensor, "batch_or_1 queries"]:
+        """The position index of each token: counted from where its text starts.
+
+        Left-padded rows count from their first real token, packed documents each from their own
+        start. Tokens before the start get 0.
+        """
+        starts = self.starts(batch, queries)
+        if starts is None:
+            return rearrange(torch.arange(queries), "queries -> 1 queries")
+        index = torch.arange(queries, device=starts.device)
+        return (index - starts).clamp(min=0)
+
+    def keep(self, batch: int, keys: int) -> Bool[Tensor, "batch keys"] | None:
+        """Which tokens are real; None where the mask does not say."""
+        return None
+
+    def draw(self, n: int, batch: int = 0, head: int = 0) -> str:
+        """The mask of n queries and n keys as text: '#' may attend, '.' may not.
+
+        >>> from variants.masks import Causal, Window
+        >>> print((Causal() & Window(radius=1)).draw(4))
+        #...
+        ##..
+        .##.
+        ..##
+        """
+        cells = self.dense(batch + 1, head + 1, n, n).expand(batch + 1, head + 1, n, n)
+        return "\n".join(
+            "".join("#" if cell else "." for cell in row) for row in cells[batch, head].tolist()
+        )
+
+
+class FromRule(Mask):
+    """The mask of a function of (batch, head, query, key)."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+
+    def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
+        return self.rule(batch, head, query, key)
+
+    def fit(self, sizes: Sizes) -> None:
+        zero = torch.zeros(1, 1, 1, 1, dtype=torch.long)
+        answer = self.rule(zero, zero, zero, zero)
+        if not isinstance(answer, Tensor) or answer.dtype != torch.bool:
+            came = answer.dtype if isinstance(answer, Tensor) else type(answer).__name__
+            raise TypeError(f"a mask rule returns a bool tensor; {self.rule!r} returned {came}")
+
+
+class _Combination(Mask):
+    """Several masks joined by one operator."""
+
+    sign: ClassVar[str]
+
+    def __init__(self, *parts: Mask) -> None:
+        self.parts = parts
+
+    def atoms(self) -> Iterator[Mask]:
+        for part in self.parts:
+            yield from part.atoms()
+
+    def __repr__(self) -> str:
+        return "(" + f" {self.sign} ".join(map(repr, self.parts)) + ")"
+
+
+class Both(_Combination):
+    """What every part allows."""
+
+    sign = "&"
+
+    def on(self, cells: Cells) -> Allowed:
+        return reduce(torch.logical_and, [part.on(cells) for part in self.parts])
+
+    def starts(self, batch: int, keys: int) -> Int[Tensor, "batch_or_1 keys"] | None:
+        starts = [part.starts(batch, keys) for part in self.parts]
+        starts = [start for start in starts if start is not None]
+        return reduce(torch.maximum, starts) if starts else None
+
+    def keep(self, batch: int, keys: int) -> Bool[Tensor, "batch keys"] | None:
+        keeps = [part.keep(batch, keys) for part in self.parts]
+        keeps = [keep for keep in keeps if keep is not None]
+        return reduce(torch.logical_and, keeps) if keeps else None
+
+
+class Either(_Combination):
+    """What at least one part allows."""
+
+    sign = "|"
+
+    def on(self, cells: Cells) -> Allowed:
+        return reduce(torch.logical_or, [part.on(cells) for part in self.parts])
+
+
+class Not(_Combination):
+    """What its part does not allow."""
+
+    def __init__(self, part: Mask) -> None:
+        super().__init__(part)
+
+    def __invert__(self) -> Mask:
+        return self.parts[0]
+
+    def on(self, cells: Cells) -> Allowed:
+        return torch.logical_not(self.parts[0].on(cells))
+
+    def __repr__(self) -> str:
+        return f"~{self.parts[0]!r}"
+
+
+def _combine(kind: type[_Combination], left: Mask, right: Mask) -> Mask:
+    """Join two masks, dropping what cannot matter, so that cheap masks stay recognizable."""
+    for one, other in ((left, right), (right, left)):
+        if one is other or getattr(one, "unrestricted", False):
+            return other if kind is Both else one
+        if isinstance(one, Not) and getattr(one.parts[0], "unrestricted", False):
+            return one if kind is Both else other
+    parts = [
+        part for mask in (left, right) for part in (mask.parts if type(mask) is kind else (mask,))
+    ]
+    return kind(*parts)

@@ -1,0 +1,99 @@
+"""The padding mask."""
+
+from collections.abc import Hashable, Sequence
+
+import torch
+from einops import rearrange, repeat
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from variants.masks.mask import Allowed, Cells, Mask, Sizes
+
+
+class Padding(Mask):
+    """Every query may attend to the real tokens of its sequence, and to no padding.
+
+    `Padding(lengths=[2, 4])` pads on the right; `Padding(keep=…)` marks the real tokens, shape
+    (batch, key), so that padding may stand left, right or between. Only keys are masked: a padded
+    query still attends to the real tokens, which keeps its row finite.
+
+    Raises:
+        TypeError: If `keep` is not boolean or `lengths` not whole numbers.
+        ValueError: If not exactly one of the two is given, or its rank or sizes do not fit.
+    """
+
+    name = "padding"
+    pads = True
+
+    def __init__(
+        self,
+        lengths: Int[Tensor, " batch"] | Sequence[int] | None = None,
+        keep: Bool[Tensor, "batch keys"] | None = None,
+    ) -> None:
+        if (lengths is None) == (keep is None):
+            raise ValueError("padding is told by lengths or by keep: give exactly one of the two")
+        self._lengths = None if lengths is None else _whole(lengths)
+        self._keep = None if keep is None else _boolean(keep)
+
+    @classmethod
+    def from_tokens(cls, tokens: Int[Tensor, "batch seq"], pad_id: int) -> "Padding":
+        """The padding of a batch of token ids, of which pad_id is no real token."""
+        return cls(keep=tokens != pad_id)
+
+    def key(self) -> Hashable:
+        content = self._lengths if self._keep is None else self._keep
+        assert content is not None
+        return (self._keep is None, tuple(content.shape), tuple(content.flatten().tolist()))
+
+    def __repr__(self) -> str:
+        if self._keep is None:
+            return f"Padding(lengths={self._known().tolist()})"
+        return f"Padding(keep={tuple(self._keep.shape)})"
+
+    def fit(self, sizes: Sizes) -> None:
+        known = self._known()
+        if known.shape[0] != sizes.batch:
+            raise ValueError(
+                f"padding for {known.shape[0]} sequences does not fit a batch of {sizes.batch}"
+            )
+        if self._keep is not None and self._keep.shape[1] != sizes.keys:
+            raise ValueError(
+                f"padding for {self._keep.shape[1]} keys does not fit {sizes.keys} keys"
+            )
+
+    def _known(self) -> Tensor:
+        known = self._lengths if self._keep is None else self._keep
+        assert known is not None
+        return known
+
+    def keep(self, batch: int, keys: int) -> Bool[Tensor, "batch keys"]:
+        self.fit(Sizes(batch, 1, keys, keys))
+        if self._keep is not None:
+            return self._keep
+        lengths = self._known()
+        return torch.arange(keys, device=lengths.device) < rearrange(lengths, "batch -> batch 1")
+
+    def on(self, cells: Cells) -> Allowed:
+        keep = self.keep(cells.sizes.batch, cells.sizes.keys).to(cells.key.device)
+        return keep[cells.batch, cells.key]
+
+    def starts(self, batch: int, keys: int) -> Int[Tensor, "batch keys"]:
+        first = self.keep(batch, keys).to(torch.uint8).argmax(dim=-1)
+        return repeat(first, "batch -> batch keys", keys=keys)
+
+
+def _whole(lengths: Tensor | Sequence[int]) -> Tensor:
+    lengths = torch.as_tensor(lengths)
+    if lengths.dtype.is_floating_point or lengths.dtype == torch.bool:
+        raise TypeError(f"lengths are whole numbers; got {lengths.dtype}")
+    if lengths.ndim != 1:
+        raise ValueError(f"lengths has shape (batch,); got {tuple(lengths.shape)}")
+    return lengths
+
+
+def _boolean(keep: Tensor) -> Tensor:
+    if keep.dtype != torch.bool:
+        raise TypeError(f"keep is bool, True = a real token; got {keep.dtype}")
+    if keep.ndim != 2:
+        raise ValueError(f"keep has shape (batch, key); got {tuple(keep.shape)}")
+    return keep

@@ -1,0 +1,48 @@
+"""The sliding window."""
+
+from variants.masks.mask import Allowed, Index, Mask
+
+
+class Window(Mask):
+    """A query may attend to keys at most so many tokens away.
+
+    `Window(radius=2)` reaches 2 tokens to either side, 5 keys in all; `Window(left=2, right=0)`
+    reaches 2 to the left and itself. A side that is None is not limited. The numbers count
+    neighbours: other libraries' "window size" often counts the query itself.
+
+    >>> print(Window(radius=1).draw(4))
+    ##..
+    ###.
+    .###
+    ..##
+
+    Source: Beltagy et al. 2020, section 3.1 (arXiv:2004.05150).
+
+    Raises:
+        ValueError: If neither radius nor a side is given, both are, or one is negative.
+    """
+
+    name = "window"
+
+    def __init__(
+        self, radius: int | None = None, left: int | None = None, right: int | None = None
+    ) -> None:
+        if (radius is None) == (left is None and right is None):
+            raise ValueError(
+                "a window has either a radius or sides (left, right); "
+                f"got radius={radius}, left={left}, right={right}"
+            )
+        if radius is not None:
+            left = right = radius
+        for side, reach in (("left", left), ("right", right)):
+            if reach is not None and reach < 0:
+                raise ValueError(f"a window reaches 0 or more tokens; got {side}={reach}")
+        self.left, self.right = left, right
+
+    def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
+        allowed = key == key
+        if self.left is not None:
+            allowed = allowed & (query - key <= self.left)
+        if self.right is not None:
+            allowed = allowed & (key - query <= self.right)
+        return allowed

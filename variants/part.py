@@ -1,0 +1,19 @@
+"""What every exchangeable part of an encoder has: a name."""
+
+from typing import ClassVar
+
+from torch import nn
+
+
+class Part(nn.Module):
+    """A pluggable part of an encoder.
+
+    A part is a class in its own file that extends the contract of its kind. Its constructor takes
+    `dims` first and then its own options, each with a type and a default: that signature is its
+    config schema. Parameters of linear maps and embeddings are filled by the encoder's
+    initializer; every other parameter keeps the value that the constructor gave it.
+    """
+
+    name: ClassVar[str]
+    initializes_itself: ClassVar[bool] = False
+    """True: the encoder's initializer leaves this part's linear maps and embeddings alone."""

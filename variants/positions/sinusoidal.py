@@ -1,0 +1,43 @@
+"""Sinusoidal position encoding."""
+
+import torch
+from einops import einsum, rearrange
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from variants.dims import Dims
+from variants.positions.position import Position
+
+
+class Sinusoidal(Position):
+    r"""Sines and cosines of geometric wavelengths, added to the token vectors.
+
+    $PE(t, 2p) = \sin(t \cdot base^{-2p/d})$ and $PE(t, 2p+1) = \cos(t \cdot base^{-2p/d})$ with
+    d = d_model: neighbouring channels form a pair. A row has squared norm d/2, and the product of
+    two rows depends on their distance alone.
+
+    Source: Vaswani et al. 2017, section 3.5 (arXiv:1706.03762).
+
+    Raises:
+        ValueError: If d_model is odd, or base is not positive.
+    """
+
+    name = "sinusoidal"
+
+    def __init__(self, dims: Dims, base: float = 10_000.0) -> None:
+        super().__init__(dims)
+        if dims.d_model % 2:
+            raise ValueError(
+                "sinusoidal pairs a sine with a cosine channel, so d_model must be even; "
+                f"got d_model={dims.d_model}"
+            )
+        if base <= 0:
+            raise ValueError(f"base must be positive; got base={base}")
+        self.base = base
+
+    def embed(self, index: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
+        width = self.dims.d_model
+        channel = torch.arange(0, width, 2, device=index.device, dtype=torch.float64)
+        frequency = self.base ** (-channel / width)
+        angle = einsum(index.to(frequency), frequency, "batch seq, pair -> batch seq pair")
+        return rearrange([angle.sin(), angle.cos()], "two batch seq pair -> batch seq (pair two)")

@@ -1,0 +1,24 @@
+"""Read the last token."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from variants.readouts.readout import Readout
+
+
+class Last(Readout):
+    """The state of the last real token."""
+
+    name = "last"
+
+    def forward(
+        self,
+        hidden: Float[Tensor, "batch seq d_model"],
+        keep: Bool[Tensor, "batch seq"] | None,
+    ) -> Float[Tensor, "batch d_model"]:
+        if keep is None:
+            return hidden[:, -1]
+        row = torch.arange(hidden.shape[0], device=hidden.device)
+        from_end = keep.flip(-1).to(torch.uint8).argmax(dim=-1)
+        return hidden[row, keep.shape[1] - 1 - from_end]
