@@ -86,7 +86,10 @@ def transact(engine: Engine, work: Callable[[Session], T]) -> T:
 def explain(url: URL, error: SQLAlchemyError) -> str:
     """Say in one line what a database refused."""
     cause = error.orig if isinstance(error, DBAPIError) else error
-    return f"{shown(url)}: {' '.join(str(cause).split())}"
+    code = cause.sqlite_errorcode if isinstance(cause, sqlite3.Error) else 0
+    beside = "; SQLite keeps a log beside the file, so its folder must be writable"
+    tail = beside if code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) else ""
+    return f"{shown(url)}: {' '.join(str(cause).split())}{tail}"
 
 
 def shown(url: URL) -> str:

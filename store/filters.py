@@ -46,8 +46,8 @@ def compile_filter(text: str, columns: Mapping[str, Column], config: Column, key
     """Return the SQL condition that a `where` text means; its values travel as parameters.
 
     `columns` are the names that stand for columns, `config` is the column that holds each run's
-    config as JSON, and `keys` gives the dotted config keys that some run has, each with the kinds of
-    value found there (see `value_kind`).
+    config as JSON, and `keys` gives the dotted config keys that some run has, each with the kinds
+    of value found there (see `value_kind`).
 
     Raises:
         StoreError: If the text is not of the language or names what is not there; the offending

@@ -15,7 +15,7 @@ from store.plain import plain_dict
 from store.reading import read_runs, read_scores
 from store.records import Claim, PlannedRun, Run, Score
 from store.schema import CurveRow, EnvironmentRow, RunRow, ScoreRow, StudyRow, Table, now
-from store.versions import create_tables, require_tables
+from store.versions import create_tables, opened, require_tables
 from store.writing import (
     curve_rows,
     optional_float,
@@ -48,9 +48,7 @@ class Ledger:
         Raises:
             StoreError: If it cannot be opened or created, is damaged, or is of another version.
         """
-        engine = make_engine(url)
-        create_tables(engine)
-        return cls(engine)
+        return cls(opened(make_engine(url), create_tables))
 
     @classmethod
     def open(cls, url: str) -> "Ledger":
@@ -61,9 +59,7 @@ class Ledger:
         """
         # The reader refuses a missing file, where a writer would make an empty one.
         make_engine(url, readonly=True).dispose()
-        engine = make_engine(url)
-        require_tables(engine)
-        return cls(engine)
+        return cls(opened(make_engine(url), require_tables))
 
     def close(self) -> None:
         """Close the connections. The ledger may be used again after it."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
     import pandas  # pyright: ignore[reportMissingTypeStubs]
@@ -39,8 +39,6 @@ class PlannedRun:
 @dataclass(frozen=True)
 class Run:
     """One run as stored. Times are UTC instants or seconds, memory is bytes."""
-
-    int_columns: ClassVar[tuple[str, ...]] = ("parameters", "peak_bytes", "optuna_trial")
 
     id: int
     study: str
@@ -87,8 +85,6 @@ class Score:
     config options that vary among the selected runs, under their dotted keys.
     """
 
-    int_columns: ClassVar[tuple[str, ...]] = ("bin", "correct")
-
     run_id: int
     study: str
     task: str
@@ -110,8 +106,6 @@ class Score:
 class Curve:
     """One point of a training curve; `value` is None where the number was not finite."""
 
-    int_columns: ClassVar[tuple[str, ...]] = ()
-
     run_id: int
     step: int
     metric: str
@@ -126,8 +120,6 @@ class Best:
     no setting was finished. `options` are those that vary among the settings of the arm.
     """
 
-    int_columns: ClassVar[tuple[str, ...]] = ("run_id",)
-
     study: str
     task: str
     arm: str
@@ -137,6 +129,13 @@ class Best:
     config: dict[str, Any] | None
     options: dict[str, Any] = field(default_factory=dict[str, Any])
 
+
+# Declared, so that a column has one type whether or not the rows at hand hold a missing value.
+FRAME_TYPES: dict[Any, str] = {
+    int: "int64",
+    int | None: "Int64",
+    float | None: "float64",
+}
 
 T = TypeVar("T", Run, Score, Curve, Best)
 
@@ -171,9 +170,12 @@ class Records(tuple[T, ...], Generic[T]):
         import pandas  # pyright: ignore[reportMissingTypeStubs]
 
         table: Any = pandas.DataFrame(self.rows(), columns=self.columns())
-        whole = {name: "Int64" for name in self.kind.int_columns}
-        real = {name: "float64" for name in ("value", "nll") if name in table.columns}
-        return table.astype({**whole, **real})
+        kinds: dict[str, str] = {
+            each.name: FRAME_TYPES[each.type]
+            for each in fields(self.kind)
+            if each.type in FRAME_TYPES
+        }
+        return table.astype(kinds)
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from store.claims import chunks
 from store.connection import make_engine, transact
-from store.errors import StoreError
+from store.errors import StoreError, nearest
 from store.reading import score_record, select_scores
 from store.records import FINISHED, Best, Curve, Records, Run, Score, varying
 from store.schema import CurveRow, EnvironmentRow, RunRow, ScoreRow, StudyRow
-from store.selection import CURVE_COLUMNS, SCORE_COLUMNS, conditions
-from store.versions import check_pages, require_tables
+from store.selection import CURVE_COLUMNS, RUN_COLUMNS, SCORE_COLUMNS, conditions
+from store.versions import check_pages, opened, require_tables
 from store.writing import run_record
 
 T = TypeVar("T")
@@ -34,9 +34,7 @@ class Results:
     """
 
     def __init__(self, url: str) -> None:
-        self._engine = make_engine(url, readonly=True)
-        check_pages(self._engine)
-        require_tables(self._engine)
+        self._engine = opened(make_engine(url, readonly=True), check_pages, require_tables)
 
     def close(self) -> None:
         """Close the connections. The results may be read again after it."""
@@ -91,6 +89,9 @@ class Results:
         counts as tried and cannot win; of equals the earlier run wins.
         """
 
+        if "phase" in match:
+            raise StoreError("best is chosen among the tune runs, so it takes no phase")
+
         def work(session: Session) -> list[Best]:
             match_tuned = {"status": FINISHED, **match}
             chosen = conditions(session, {}, where=where, phase="tune", match=match_tuned)
@@ -111,6 +112,31 @@ class Results:
             return {name: description for name, description in session.execute(query)}
 
         return self._transact(work)
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return how many runs each study has in each status, by study; zeros are left out."""
+
+        def work(session: Session) -> dict[str, dict[str, int]]:
+            found: dict[str, dict[str, int]] = {}
+            query = select(RunRow.study, RunRow.status, func.count())
+            for study, status, count in session.execute(
+                query.group_by(RunRow.study, RunRow.status)
+            ):
+                found.setdefault(study, {})[status] = count
+            return found
+
+        return self._transact(work)
+
+    def names(self, field: str) -> set[Any]:
+        """Return the distinct values of one field of the runs, such as "arm".
+
+        Raises:
+            StoreError: If a run has no such field.
+        """
+        if field not in RUN_COLUMNS:
+            raise StoreError(f"a run has no field {field!r}; {nearest(field, RUN_COLUMNS)}")
+        query = select(RUN_COLUMNS[field]).distinct()
+        return self._transact(lambda session: set(session.scalars(query)))
 
     def environment(self, environment_id: int) -> dict[str, Any]:
         """Return the facts about machine and packages under this id.

@@ -1,7 +1,7 @@
 """From keywords to SQL conditions on runs, scores and curves."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import cast
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -16,7 +16,7 @@ MATCHED = ("study", "task", "arm", "status", "seed")
 CHOICES = {"phase": PHASES, "status": STATUSES}
 
 RUN_COLUMNS: dict[str, Column] = {
-    name: getattr(RunRow, name)
+    name: RunRow.__table__.c[name]
     for name in (
         *("id", "study", "task", "arm", "phase", "seed", "status", "reason", "config_hash"),
         *("code_hash", "parameters", "steps", "attempt", "worker", "created_at", "started_at"),
@@ -24,12 +24,13 @@ RUN_COLUMNS: dict[str, Column] = {
         *("optuna_trial", "environment_id"),
     )
 }
+CONFIG: Column = RunRow.__table__.c["config"]
 SCORE_COLUMNS: dict[str, Column] = {
-    name: getattr(ScoreRow, name)
+    name: ScoreRow.__table__.c[name]
     for name in ("run_id", "split", "length", "metric", "bin", "n", "correct", "value")
 }
 CURVE_COLUMNS: dict[str, Column] = {
-    name: getattr(CurveRow, name) for name in ("run_id", "step", "metric", "value")
+    name: CurveRow.__table__.c[name] for name in ("run_id", "step", "metric", "value")
 }
 
 
@@ -48,12 +49,12 @@ def conditions(
     """
     found: list[Column] = []
     if phase not in (None, "all"):
-        found.append(_matches(RunRow.phase, "phase", phase))
+        found.append(_matches(RUN_COLUMNS["phase"], "phase", phase))
     own = {name: column for name, column in extra.items() if name not in ("value", "run_id")}
     columns: dict[str, Column] = {name: RUN_COLUMNS[name] for name in MATCHED} | own
     for name, value in match.items():
         if name in KINDS:
-            found.append(_matches(kind_column(RunRow.config, name), name, value))
+            found.append(_matches(kind_column(CONFIG, name), name, value))
         elif name in columns:
             found.append(_matches(columns[name], name, value))
         else:
@@ -61,7 +62,7 @@ def conditions(
             raise StoreError(f"results cannot be chosen by {name!r}; {nearest(name, known)}")
     if where is not None:
         columns = RUN_COLUMNS | dict(extra)
-        found.append(compile_filter(where, columns, RunRow.config, lambda: known_keys(session)))
+        found.append(compile_filter(where, columns, CONFIG, lambda: known_keys(session)))
     return found
 
 
@@ -78,8 +79,9 @@ def known_keys(session: Session) -> dict[str, set[str]]:
 
 
 def _matches(column: Column, name: str, value: object) -> Column:
-    several = isinstance(value, Sequence | set | frozenset) and not isinstance(value, str)
-    values: list[Any] = [unwrap_numpy(each) for each in value] if several else [unwrap_numpy(value)]
+    several = isinstance(value, list | tuple | set | frozenset | range)
+    items = cast("Iterable[object]", value) if several else [value]
+    values = [unwrap_numpy(each) for each in items]
     for each in values:
         choices = CHOICES.get(name)
         if choices is not None and each not in choices:

@@ -1,5 +1,6 @@
 """The version of the tables in a database: read, checked, created, upgraded."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -12,6 +13,17 @@ from store.errors import StoreError
 from store.schema import VERSION_TABLE
 
 SCHEMA_VERSION = "0001"
+
+
+def opened(engine: Engine, *checks: Callable[[Engine], None]) -> Engine:
+    """Return the engine after the checks; an engine that fails one is closed."""
+    try:
+        for check in checks:
+            check(engine)
+    except StoreError:
+        engine.dispose()
+        raise
+    return engine
 
 
 def create_tables(engine: Engine) -> None:
