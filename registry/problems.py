@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from pydantic import BaseModel, ValidationError
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def unknown_key(key: str, value: Any, allowed: Iterable[str]) -> Problem:
     return Problem(key, f"unknown key {last!r}", value, names or ("nothing",), nearest)
 
 
-def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
+def problems_of(error: "ValidationError", model: "type[BaseModel]") -> list[Problem]:
     """The problems behind a pydantic error of this model."""
     found: list[Problem] = []
     for detail in error.errors():
@@ -76,11 +77,11 @@ def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]
     return found
 
 
-def _fields_at(model: type[BaseModel], place: list[str]) -> list[str]:
+def _fields_at(model: "type[BaseModel]", place: list[str]) -> list[str]:
     for step in place:
         field = model.model_fields.get(step)
         options = (field.annotation, *get_args(field.annotation)) if field else ()
-        inner = [one for one in options if isinstance(one, type) and issubclass(one, BaseModel)]
+        inner = [one for one in options if hasattr(one, "model_fields")]
         if not inner:
             return []
         model = inner[0]

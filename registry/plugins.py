@@ -1,0 +1,155 @@
+"""Plug-ins: Python files and modules of the user that register classes of their own."""
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from registry.problems import ConfigError, Problem
+
+OURS = frozenset({"variants", "registry", "studies", "store"})
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """An imported plug-in.
+
+    Args:
+        spec: What was asked for: the path of a `.py` file, or a dotted module.
+        module: The name under which it is in `sys.modules`.
+        file: Its absolute path.
+        sha256: Fingerprint of the file as it was when it was imported.
+    """
+
+    spec: str
+    module: str
+    file: str
+    sha256: str
+
+
+def load(spec: str) -> Plugin:
+    """Import a plug-in; what is imported already is not run again.
+
+    Args:
+        spec: The path of a `.py` file, or a dotted module.
+
+    Raises:
+        ConfigError: If there is no such file or module, or it fails while it is imported; the
+            message names the file, the line and what went wrong.
+    """
+    name = _name_of_file(spec) if spec.endswith(".py") else spec
+    module = sys.modules.get(name) or _import(spec, name)
+    known = getattr(module, "__plugin__", None)
+    if isinstance(known, Plugin):
+        return known
+    if not getattr(module, "__file__", None):
+        raise _refused(spec, "is a folder without an __init__.py, so it registers nothing")
+    file = Path(str(module.__file__)).resolve()
+    plugin = Plugin(spec, name, str(file), _sha256(file.read_bytes()))
+    module.__dict__["__plugin__"] = plugin
+    return plugin
+
+
+def source_hash(part: type) -> str:
+    """Fingerprint of the source file that defines a class; of its bytecode where there is none."""
+    try:
+        source = Path(inspect.getfile(part)).read_bytes()
+    except (OSError, TypeError):
+        source = "\n".join([part.__qualname__, *_facts(part)]).encode()
+    return _sha256(source)
+
+
+def is_plugin(part: type) -> bool:
+    """Does this class come from outside our packages?"""
+    module = part.__module__
+    if module == "__main__":  # `python -m package.module` hides the name in the spec
+        spec = getattr(sys.modules["__main__"], "__spec__", None)
+        module = spec.name if spec else module
+    return module.split(".")[0] not in OURS
+
+
+def _name_of_file(spec: str) -> str:
+    """A name that two files share only if they are one."""
+    path = Path(spec).expanduser().resolve()
+    stem = re.sub(r"\W", "_", path.stem)
+    return f"{stem}_{_sha256(str(path).encode())[:8]}"
+
+
+def _import(spec: str, name: str) -> ModuleType:
+    try:
+        return _run_file(spec, name) if spec.endswith(".py") else importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and f"{name}.".startswith(f"{error.name}."):
+            raise _refused(spec, f"no module named {error.name!r}") from None
+        raise _failed(spec, error) from error
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise _failed(spec, error) from error
+
+
+def _run_file(spec: str, name: str) -> ModuleType:
+    path = Path(spec).expanduser().resolve()
+    if not path.is_file():
+        raise _refused(spec, "no such file")
+    found = importlib.util.spec_from_file_location(name, path)
+    assert found is not None
+    assert found.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(found)
+    try:
+        found.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _refused(spec: str, rule: str) -> ConfigError:
+    return ConfigError([Problem("import", f"{spec}: {rule}", spec)])
+
+
+def _failed(spec: str, error: BaseException) -> ConfigError:
+    """What went wrong, with the last line of the plug-in's own file that led there."""
+    if isinstance(error, SyntaxError):
+        return _refused(spec, f"{error.filename}, line {error.lineno}: SyntaxError: {error.msg}")
+    machinery = (__file__, importlib.__file__)
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename not in machinery and not frame.filename.startswith("<frozen")
+    ]
+    own = [frame for frame in frames if frame.filename == frames[0].filename]
+    place = f"{own[-1].filename}, line {own[-1].lineno}: " if own else ""
+    return _refused(spec, f"{place}{type(error).__name__}: {error}")
+
+
+def _facts(part: type) -> Iterator[str]:
+    """What a class without a source file says: its plain values and the code of its methods."""
+    for name, value in sorted(vars(part).items()):
+        inner = getattr(value, "__func__", value)
+        if isinstance(inner, FunctionType):
+            yield f"{name} {inner.__defaults__} {inner.__kwdefaults__} {_code(inner.__code__)}"
+        elif isinstance(value, str | int | float | tuple) and not name.startswith("__"):
+            yield f"{name} {value!r}"
+
+
+def _code(code: CodeType) -> str:
+    constants = [_code(one) if isinstance(one, CodeType) else _text(one) for one in code.co_consts]
+    return f"{code.co_code.hex()} {code.co_names} {constants}"
+
+
+def _text(constant: Any) -> str:
+    """Its repr, with sets in order: that of a set differs from process to process."""
+    return repr(sorted(constant, key=repr) if isinstance(constant, frozenset) else constant)
+
+
+def _sha256(source: bytes) -> str:
+    return hashlib.sha256(source).hexdigest()
