@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from store.errors import StoreError
     from store.intervals import Interval, t_interval, wilson
     from store.ledger import Ledger
-    from store.plain import plain
     from store.records import Best, Claim, Curve, PlannedRun, Records, Run, Score
     from store.results import Results
+    from store.values import plain
 
 __all__ = [
     "Best",
@@ -53,7 +53,7 @@ _HOMES = {
     "git_facts": "store.environment",
     "install_sqlite_hooks": "store.connection",
     "make_engine": "store.connection",
-    "plain": "store.plain",
+    "plain": "store.values",
     "t_interval": "store.intervals",
     "wilson": "store.intervals",
 }
@@ -62,11 +62,7 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'store' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    # A submodule may share the name of what it holds (`plain`): the import has just bound the
-    # module here, and the function has to win.
-    globals()[name] = value
-    return value
+    return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

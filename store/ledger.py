@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 
 from store import claims
 from store.connection import make_engine, transact
-from store.plain import plain_dict
 from store.reading import read_runs, read_scores
 from store.records import Claim, PlannedRun, Run, Score
 from store.schema import CurveRow, EnvironmentRow, RunRow, ScoreRow, StudyRow, Table, now
+from store.values import plain_dict
 from store.versions import create_tables, opened, require_tables
 from store.writing import (
     curve_rows,

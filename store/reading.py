@@ -1,9 +1,9 @@
 """From rows to records."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from store.claims import chunks
@@ -35,7 +35,7 @@ def select_scores() -> Select[*tuple[Any, ...]]:
     return query.order_by(RunRow.id, ScoreRow.id)
 
 
-def score_record(row: Row[*tuple[Any, ...]], options: dict[str, Any] | None = None) -> Score:
+def score_record(row: Iterable[Any], options: dict[str, Any] | None = None) -> Score:
     """Return one row of `select_scores` as a record."""
     return Score(*row, options=options or {})
 

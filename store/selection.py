@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session
 
 from store.errors import StoreError, nearest
 from store.filters import KINDS, Column, compile_filter, kind_column, value_kind
-from store.plain import unwrap_numpy
 from store.records import PHASES, STATUSES, flatten
 from store.schema import CurveRow, RunRow, ScoreRow
+from store.values import unwrap_numpy
 
 MATCHED = ("study", "task", "arm", "status", "seed")
 CHOICES = {"phase": PHASES, "status": STATUSES}

@@ -5,9 +5,9 @@ from dataclasses import asdict, fields, is_dataclass
 from typing import Any, cast
 
 from store.errors import StoreError, nearest
-from store.plain import plain_dict, plain_int, split_number, unwrap_numpy
 from store.records import PHASES, PlannedRun, Run
 from store.schema import RunRow, now
+from store.values import plain_dict, plain_int, split_number, unwrap_numpy
 
 SCORE_KEYS = ("split", "length", "metric", "bin", "n", "correct", "value")
 CURVE_KEYS = ("step", "metric", "value")

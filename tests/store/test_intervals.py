@@ -1,0 +1,65 @@
+"""Intervals against values worked by hand or printed in tables."""
+
+import pytest
+
+from store.errors import StoreError
+from store.intervals import Interval, t_interval, wilson
+
+
+def test_t_interval_of_four_values() -> None:
+    # Mean 2.5, s = sqrt(5/3), s / sqrt(4) = 0.645497; t(3, 0.975) = 3.182446.
+    interval = t_interval([1.0, 2.0, 3.0, 4.0])
+    assert interval.mean == 2.5
+    assert interval.low == pytest.approx(2.5 - 3.182446 * 0.6454972, abs=1e-6)
+    assert interval.high == pytest.approx(2.5 + 3.182446 * 0.6454972, abs=1e-6)
+    assert interval.n == 4
+
+
+def test_t_interval_widens_with_the_level() -> None:
+    # t(1, 0.95) = 6.313752; two values 0 and 2: mean 1, s / sqrt(2) = 1.
+    interval = t_interval([0.0, 2.0], level=0.90)
+    assert interval.high == pytest.approx(1 + 6.313752, abs=1e-6)
+
+
+def test_one_value_has_no_bounds() -> None:
+    assert t_interval([0.5]) == Interval(0.5, None, None, 1)
+
+
+def test_equal_values_have_no_width() -> None:
+    assert t_interval([0.1] * 3) == Interval(0.1, 0.1, 0.1, 3)
+
+
+@pytest.mark.parametrize("values", [[], [1.0, float("nan")], [float("inf")]])
+def test_t_interval_refuses_what_has_no_mean(values: list[float]) -> None:
+    with pytest.raises(StoreError, match="an interval needs"):
+        t_interval(values)
+
+
+def test_wilson_of_half() -> None:
+    # p = 0.5, n = 10, z = 1.959964: half width = z sqrt(0.025 + z^2/400) / (1 + z^2/10).
+    share = wilson(5, 10)
+    assert share.mean == 0.5
+    assert share.low == pytest.approx(0.236593, abs=1e-6)
+    assert share.high == pytest.approx(0.763407, abs=1e-6)
+
+
+def test_wilson_of_none_and_of_all() -> None:
+    # z^2 / (n + z^2) = 3.841459 / 11.841459 for n = 8.
+    none, every = wilson(0, 8), wilson(8, 8)
+    assert (none.low, every.high) == (0.0, 1.0)
+    assert none.high == pytest.approx(0.324408, abs=1e-6)
+    assert every.low == pytest.approx(1 - 0.324408, abs=1e-6)
+
+
+@pytest.mark.parametrize(("k", "n"), [(1, 0), (-1, 3), (4, 3)])
+def test_wilson_refuses_what_is_no_share(k: int, n: int) -> None:
+    with pytest.raises(StoreError, match=f"got k={k}, n={n}"):
+        wilson(k, n)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95.0])
+def test_a_level_lies_between_0_and_1(level: float) -> None:
+    with pytest.raises(StoreError, match="a level lies between 0 and 1"):
+        t_interval([1.0, 2.0], level)
+    with pytest.raises(StoreError, match="a level lies between 0 and 1"):
+        wilson(1, 2, level)

@@ -1,0 +1,56 @@
+"""What may be stored, and what is refused before anything is written."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from store import plain
+from store.errors import StoreError
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        (None, None),
+        (True, True),
+        (np.bool_(True), True),
+        (np.int64(3), 3),
+        (np.float32(0.5), 0.5),
+        (np.float64(0.25), 0.25),
+        (np.str_("a"), "a"),
+        ((1, (2, "b")), [1, [2, "b"]]),
+        ({"a": {"b": (np.int8(1),)}}, {"a": {"b": [1]}}),
+        (math.nan, "nan"),
+        ([math.inf, -np.float32("inf")], ["inf", "-inf"]),
+        (10**30, 10**30),
+    ],
+)
+def test_plain_values_are_what_json_knows(value: object, kept: object) -> None:
+    found = plain(value)
+    assert found == kept
+    assert type(found) is type(kept)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"a": [0, np.zeros(2)]}, r"config\.a\[1\] is of type numpy\.ndarray"),
+        (np.array(1.0), r"config is of type numpy\.ndarray"),
+        ({"a": {1, 2}}, r"config\.a is of type builtins\.set"),
+        ({"a": Path("x")}, r"config\.a is of type pathlib\.PosixPath"),
+        ({"a": {1: 2}}, r"config\.a has the key 1; keys must be text"),
+        (b"x", r"config is of type builtins\.bytes"),
+    ],
+)
+def test_other_values_are_refused_by_their_place(value: Any, message: str) -> None:
+    with pytest.raises(StoreError, match=message):
+        plain(value, "config")
+
+
+def test_a_tensor_is_refused() -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(StoreError, match=r"config\.x is of type torch\.Tensor"):
+        plain({"x": torch.zeros(())}, "config")
