@@ -114,9 +114,9 @@ class _Compiler:
         if isinstance(op, ast.In | ast.NotIn):
             return self.membership(left, op, right)
         names = [node for node in (left, right) if self.is_name(node)]
+        values = [self.value(node) for node in (left, right) if not self.is_name(node)]
         if not names:
             raise self.refusal(left, "is compared without a name; one side must be a name")
-        values = [self.value(node) for node in (left, right) if not self.is_name(node)]
         like = values[0] if values else ""
         if isinstance(op, ast.Is | ast.IsNot) and (not values or like is not None):
             raise self.refusal(right, "cannot follow `is`, which is for None; write ==")
@@ -195,7 +195,7 @@ class _Compiler:
 
     def typed(self, node: ast.expr, name: str, like: object) -> Column:
         column = self.columns[name]
-        is_text = column.type.python_type is str
+        is_text = not issubclass(column.type.python_type, int | float)
         if like is None or like == "":
             return column
         if isinstance(like, list) or isinstance(like, str) is not is_text:

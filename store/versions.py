@@ -1,6 +1,8 @@
 """The version of the tables in a database: read, checked, created, upgraded."""
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -13,6 +15,7 @@ from store.errors import StoreError
 from store.schema import VERSION_TABLE
 
 SCHEMA_VERSION = "0001"
+MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def opened(engine: Engine, *checks: Callable[[Engine], None]) -> Engine:
@@ -78,6 +81,8 @@ def upgrade(url: str) -> str:
     Raises:
         StoreError: If there is nothing to upgrade, or no way from the version found.
     """
+    # The reader refuses a missing file, where a writer would make an empty one.
+    make_engine(url, readonly=True).dispose()
     engine = make_engine(url)
     try:
         found = transact(engine, _read_version)
@@ -113,8 +118,7 @@ def _migrate(session: Session) -> None:
     from alembic.util import CommandError
 
     config = Config(attributes={"connection": session.connection()})
-    folder = str(Path(__file__).parent / "migrations")
-    config.set_main_option("script_location", folder.replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     try:
         run_scripts(config, "head")
@@ -134,6 +138,10 @@ def _copy(engine: Engine) -> str:
         return ""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     target = f"{engine.url.database}.{stamp}.backup"
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.exec_driver_sql("VACUUM INTO ?", (target,))
+    # By the driver itself: our engines begin a transaction, in which nothing can be copied.
+    with closing(sqlite3.connect(str(engine.url.database), isolation_level=None)) as connection:
+        try:
+            connection.execute("VACUUM INTO ?", (target,))
+        except sqlite3.Error as error:
+            raise StoreError(f"{target} cannot be written: {error}") from error
     return f"; the old file is {target}"

@@ -33,7 +33,7 @@ def make_planned(seed: int = 0, **changes: Any) -> PlannedRun:
     return PlannedRun(**fields)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_run() -> MakeRun:
     return make_planned
 

@@ -26,7 +26,7 @@ def a_score(**changes: Any) -> dict[str, Any]:
         "correct": 3,
         "value": 0.75,
     }
-    return {**score, **changes}
+    return {**score, "value": 0.75, **changes}
 
 
 def test_plan_returns_ids_in_the_order_given(ledger: Ledger, make_run: MakeRun) -> None:

@@ -1,0 +1,244 @@
+"""The `where` language means what Python means, and nothing else gets through."""
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from store import Ledger, Results, StoreError
+from store.records import PlannedRun
+
+MakeRun = Callable[..., PlannedRun]
+POSITIONS = ("rope", "alibi", "none")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory, make_run: MakeRun) -> Iterator[Results]:
+    """Twelve runs with scores, some of them missing."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('filters') / 'sandbox.db'}"
+    ledger = Ledger.create(url)
+    ids = ledger.plan(
+        [
+            make_run(seed, config=config_of(seed), config_hash=f"c{seed}", arm=POSITIONS[seed % 3])
+            for seed in range(12)
+        ]
+    )
+    while claim := ledger.claim("w", ids):
+        seed = claim.run.seed
+        score = {"split": "test", "length": 8 * seed, "metric": "accuracy", "n": 4}
+        value = None if seed % 4 == 0 else seed / 12
+        bin_ = None if seed % 2 else seed
+        ledger.finish(claim, "done", scores=[{**score, "value": value, "bin": bin_}])
+    ledger.close()
+    results = Results(url)
+    yield results
+    results.close()
+
+
+def config_of(seed: int) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "encoder": {
+            "position": {"name": POSITIONS[seed % 3]},
+            "mask": "causal & ~window(radius=2)" if seed % 2 else {"name": "full"},
+            "d_model": 32 * (1 + seed % 2),
+            "bias": seed % 2 == 0,
+        },
+        "training": {"learning_rate": 10.0 ** -(1 + seed % 4), "train_lengths": [1, seed]},
+    }
+    if seed % 3 == 0:
+        config["task"] = {"k": seed, "mode": "fixed" if seed else 3}
+    return config
+
+
+class Ordered:
+    """A value that compares as the language says: what is missing is not ordered."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.value == other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __lt__(self, other: Any) -> bool:
+        return self.value is not None and bool(self.value < other)
+
+    def __le__(self, other: Any) -> bool:
+        return self.value is not None and bool(self.value <= other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self.value is not None and bool(self.value > other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self.value is not None and bool(self.value >= other)
+
+
+def names(seed: int) -> dict[str, Any]:
+    """Return what each name of the language stands for in the row of a seed."""
+    config = config_of(seed)
+    mask = config["encoder"]["mask"]
+    task = config.get("task", {"k": None, "mode": None})
+    return {
+        "seed": Ordered(seed),
+        "length": Ordered(8 * seed),
+        "value": Ordered(None if seed % 4 == 0 else seed / 12),
+        "bin": Ordered(None if seed % 2 else seed),
+        "arm": Ordered(POSITIONS[seed % 3]),
+        "position": Ordered(POSITIONS[seed % 3]),
+        "mask": Ordered(mask if isinstance(mask, str) else mask["name"]),
+        "encoder": SimpleNamespace(
+            d_model=Ordered(config["encoder"]["d_model"]), bias=Ordered(config["encoder"]["bias"])
+        ),
+        "training": SimpleNamespace(
+            learning_rate=Ordered(config["training"]["learning_rate"]),
+            train_lengths=Ordered(config["training"]["train_lengths"]),
+        ),
+        "task": SimpleNamespace(k=Ordered(task["k"])),
+    }
+
+
+def chosen(results: Results, where: str) -> list[int]:
+    return [score.seed for score in results.scores(where=where)]
+
+
+def meant(where: str) -> list[int]:
+    return [seed for seed in range(12) if eval(where, {}, names(seed))]
+
+
+COMPARISONS = st.one_of(
+    st.builds(
+        "{} {} {}".format,
+        st.sampled_from(["seed", "length", "value", "bin", "encoder.d_model", "task.k"]),
+        st.sampled_from(["<", "<=", ">", ">=", "==", "!="]),
+        st.sampled_from(["0", "3", "0.25", "-1", "32", "64", "6.0"]),
+    ),
+    st.builds(
+        "{} {} {!r}".format,
+        st.sampled_from(["arm", "position", "mask"]),
+        st.sampled_from(["<", "==", "!=", ">="]),
+        st.sampled_from(["rope", "alibi", "full", "", "it's; DROP", "%"]),
+    ),
+    st.builds(
+        "{} {} {!r}".format,
+        st.sampled_from(["value", "bin", "task.k", "seed", "encoder.d_model"]),
+        st.sampled_from(["in", "not in"]),
+        st.lists(st.sampled_from([None, 0, 2, 3, 0.25, 64]), max_size=3),
+    ),
+    st.sampled_from(
+        [
+            *("value == None", "value != None", "bin == None", "None != task.k"),
+            *("2 < seed <= 7", "0 <= task.k < length", "3 > seed", "seed < length"),
+            *("encoder.bias == True", "encoder.bias != True", "training.learning_rate < 1e-2"),
+            *("training.train_lengths == [1, 3]", "arm == position", "mask in ('full', 'none')"),
+        ]
+    ),
+)
+FORMULAS = st.recursive(
+    COMPARISONS,
+    lambda inner: st.one_of(
+        st.builds("({} and {})".format, inner, inner),
+        st.builds("({} or {})".format, inner, inner),
+        st.builds("not ({})".format, inner),
+    ),
+    max_leaves=6,
+)
+
+
+@given(where=FORMULAS)
+@settings(max_examples=150, deadline=None, database=None, derandomize=True)
+def test_a_filter_means_what_python_means(results: Results, where: str) -> None:
+    assert chosen(results, where) == meant(where)
+
+
+@pytest.mark.parametrize(
+    ("where", "seeds"),
+    [
+        ('position in ("rope", "alibi") and length >= 64 and value > 0.7', [9, 10]),
+        ("bin is None", [1, 3, 5, 7, 9, 11]),
+        ("value is not None and seed < 4", [1, 2, 3]),
+        ('  mask == "causal & ~window(radius=2)" and seed<4  ', [1, 3]),
+        ('status == "done" and id <= 2 and steps == 10 and parameters is None', [0, 1]),
+        ("seed in ()", []),
+        ("task.mode == 3", [0]),
+        ('created_at > "2000" and seed == 5', [5]),
+    ],
+)
+def test_filters_by_example(results: Results, where: str, seeds: list[int]) -> None:
+    assert chosen(results, where) == seeds
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("lenght > 3", "'lenght' (column 1) is not known here; did you mean 'length'?"),
+        (
+            "training.learning_rat > 3",
+            "'training.learning_rat' (column 1) is not known here; "
+            "did you mean 'training.learning_rate'?",
+        ),
+        ("seed > 1 and nosuch.key == 1", "'nosuch.key' (column 14) is not known here"),
+        ("seed = 1", "invalid syntax at column 6"),
+        ("", "invalid syntax"),
+        ("seed >", "invalid syntax"),
+        ("seed", "'seed' (column 1) is not a comparison; write it == True"),
+        ("True", "'True' (column 1) is not a comparison"),
+        ("1 == 1", "'1' (column 1) is compared without a name"),
+        ("seed + 1 == 2", "'seed + 1' (column 1) is not a value"),
+        ("seed == 2 + 1", "'2 + 1' (column 9) is not a value"),
+        ("seed == '1'", "'seed' (column 1) is a number and cannot be compared with '1'"),
+        ("arm == 1", "'arm' (column 1) is text and cannot be compared with 1"),
+        ("arm == ['a']", "'arm' (column 1) is text and cannot be compared with ['a']"),
+        ("position == 1", "'position' (column 1) is text and cannot be compared with 1"),
+        ("encoder.d_model == '64'", "holds number, never text like '64'"),
+        ("task.mode < 4", "'task.mode' (column 1) holds number or text and cannot be ordered"),
+        ("seed < None", "'None' (column 8) has no order"),
+        ("seed is 3", "'3' (column 9) cannot follow `is`"),
+        ("'a' in arm", "\"'a'\" (column 1) cannot stand before `in`"),
+        ("arm in 'abc'", "\"'abc'\" (column 8) cannot follow `in`"),
+        ("arm in (arm, 'a')", "'arm' (column 9) is not a value"),
+        ("seed == 10**3", "is not a value"),
+        ("seed == 99999999999999999999", "is too large a number"),
+        ("value < 1e999", "is not finite"),
+        ("arm == 'a\\0'", "holds a character that no database takes"),
+        ("arm == '\\ud800'", "holds a character that no database takes"),
+        ("seed == 1j", "'1j' (column 9) is not a value"),
+        ("arm == b'a'", "is not a value"),
+        ("__import__('os').system('true') == 0", "is not a value"),
+        ("().__class__ == 1", "'().__class__' (column 1) is not a name"),
+        ("arm.__class__ == 'a'", "'arm.__class__' (column 1) is not known here"),
+        ("(lambda: 1) == seed", "is not a value"),
+        ("[x for x in arm] == seed", "is not a value"),
+        ("(y := 3) == seed", "is not a value"),
+        ("f'{arm}' == arm", "is not a value"),
+        ("seed == 1; DROP TABLE es_runs", "invalid syntax"),
+        ("config == '{}'", "'config' (column 1) is not known here"),
+        ("arm.upper() == 'A'", "'arm.upper()' (column 1) is not a value"),
+        ("arm if seed else arm", "is not a comparison"),
+        ("(" * 300 + "seed == 1" + ")" * 300, "too many nested parentheses"),
+        ("not " * 150 + "seed == 1", "is nested more than 100 deep"),
+        ("seed" + ".a" * 500 + " == 1", "is not known here"),
+    ],
+)
+def test_anything_else_is_refused_by_its_place(results: Results, where: str, message: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        results.scores(where=where)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["' OR 1=1 --", '" OR ""="', "'); DROP TABLE es_runs; --", "%", "_"]
+)
+def test_text_is_never_sql(results: Results, text: str) -> None:
+    assert chosen(results, f"arm == {text!r}") == []
+    assert chosen(results, f"position == {text!r}") == []
+    assert len(results.runs()) == 12
+
+
+def test_a_run_has_no_score_columns(results: Results) -> None:
+    with pytest.raises(StoreError, match="'metric' \\(column 1\\) is not known here"):
+        results.runs(where="metric == 'nll'")
