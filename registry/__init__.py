@@ -1,8 +1,7 @@
 """Names for parts, strict configs, and the builder that turns a config into an encoder."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
-
-import lazy_loader
 
 from registry.catalog import (
     attentions,
@@ -14,21 +13,12 @@ from registry.catalog import (
     positions,
     readouts,
 )
+from registry.problems import ConfigError
 from registry.table import DuplicateNameError, Table, UnknownNameError, register
 
 if TYPE_CHECKING:
-    from registry.builder import build_encoder as build_encoder
-    from registry.config import EncoderConfig as EncoderConfig
-    from registry.problems import ConfigError as ConfigError
-
-__getattr__, __dir__, _lazy = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "builder": ["build_encoder"],
-        "config": ["EncoderConfig"],
-        "problems": ["ConfigError"],
-    },
-)
+    from registry.builder import build_encoder
+    from registry.config import EncoderConfig
 
 __all__ = [
     "ConfigError",
@@ -47,3 +37,16 @@ __all__ = [
     "readouts",
     "register",
 ]
+
+_HOMES = {"EncoderConfig": "registry.config", "build_encoder": "registry.builder"}
+"""What is imported when it is asked for: it brings pydantic or torch with it."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

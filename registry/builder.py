@@ -1,5 +1,9 @@
 """Build encoders from configs."""
 
+# torch leaves types open, which strict checks would report as ours.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,7 +46,7 @@ def build_encoder(
         seed = int(torch.randint(2**62, ()))
     with torch.random.fork_rng(devices=[]):
         encoder = _Builder(checked, seed).encoder()
-    encoder.config = checked
+    encoder.config = checked  # pyright: ignore[reportArgumentType]
     return encoder
 
 
@@ -161,7 +165,7 @@ class _Builder:
             initializer.table(module.weight, self._generator(f"{path}.weight"))
         elif isinstance(module, nn.Linear):
             initializer.matrix(module.weight, self._generator(f"{path}.weight"))
-            if module.bias is not None:
+            if module.bias is not None:  # pyright: ignore[reportUnnecessaryComparison]
                 generator = self._generator(f"{path}.bias")
                 initializer.bias(module.bias, module.in_features, generator)
 

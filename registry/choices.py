@@ -1,25 +1,33 @@
 """Choices: a part named in a config, with options checked against its constructor."""
 
 import ast
-import inspect
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from collections.abc import Mapping
+from functools import cache, partial
+from typing import Annotated, Any, Literal, cast, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, SerializeAsAny, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PydanticUserError,
+    SerializeAsAny,
+    ValidationError,
+)
 from pydantic import create_model as make_model
 
-from registry.problems import ConfigError, Problem, mapping, problems_of
+from registry.options import holds_tensor, options_of
+from registry.problems import ConfigError, Problem, mapping, problems_of, unknown_key
 from registry.table import TABLES, UnknownNameError, table_of
 
-GIVEN = ("self", "dims", "make_norm")
-"""What the builder hands to a constructor; every other argument is an option."""
+STRICT = ConfigDict(
+    frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True
+)
 
 
 class Choice(BaseModel):
     """A part named in a config: its name and its options, defaults filled in."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = STRICT
 
     name: str
 
@@ -32,56 +40,36 @@ class Choice(BaseModel):
         return f"{self.name}({options})" if options else self.name
 
 
-def options_of(part: type) -> Iterator[tuple[str, Any, Any]]:
-    """The options of a class: name, annotation and default (`...` where there is none).
-
-    Raises:
-        TypeError: If its constructor takes `*args`, `**kwargs` or an option without annotation.
-    """
-    if part.__init__ is object.__init__:
-        return
-    hints = get_type_hints(part.__init__)
-    for name, parameter in inspect.signature(part.__init__).parameters.items():
-        if name in GIVEN:
-            continue
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise TypeError(
-                f"{part.__qualname__} takes {parameter}: name each option, with a type and a "
-                "default, since that signature is the config schema"
-            )
-        if name not in hints:
-            raise TypeError(f"{part.__qualname__}: the option {name!r} needs a type annotation")
-        default = ... if parameter.default is parameter.empty else parameter.default
-        yield name, hints[name], default
-
-
 @cache
 def schema(kind: str, part: type) -> type[Choice]:
     """The model of a class's options."""
     fields: dict[str, Any] = {"name": (Literal[vars(part)["name"]], ...)}
     for name, annotation, default in options_of(part):
         fields[name] = (_annotation(annotation), default)
-    return make_model(f"{kind} {vars(part)['name']}", __base__=Choice, **fields)
+    try:
+        return make_model(f"{kind} {vars(part)['name']}", __base__=Choice, **fields)
+    except PydanticUserError as error:
+        rule = f"{part.__qualname__} has an option that no config can hold: {error}"
+        raise ConfigError([Problem("", rule)]) from error
 
 
 def _annotation(annotation: Any) -> Any:
     """An option that is itself a part, such as `inner: Position`, is a choice of that kind."""
     for kind, table in TABLES.items():
         if annotation is table.contract:
-            return choice(kind)
+            return Annotated[SerializeAsAny[Choice], among(kind)]
+    if get_origin(annotation) is tuple:  # YAML and JSON have lists alone
+        return Annotated[annotation, BeforeValidator(_from_list)]
     return annotation
 
 
-def choice(kind: str) -> Any:
-    """The field type of a choice among the parts of a kind, looked up when it is checked."""
-    return Annotated[SerializeAsAny[Choice], BeforeValidator(_resolver(kind))]
+def _from_list(value: Any) -> Any:
+    return tuple(cast(list[Any], value)) if isinstance(value, list) else value
 
 
-def _resolver(kind: str) -> Callable[[Any], Choice]:
-    def check(value: Any) -> Choice:
-        return resolve(kind, value)
-
-    return check
+def among(kind: str) -> BeforeValidator:
+    """Makes a field a choice among the parts of a kind, looked up when it is checked."""
+    return BeforeValidator(partial(resolve, kind))
 
 
 def resolve(kind: str, value: Any) -> Choice:
@@ -99,13 +87,16 @@ def resolve(kind: str, value: Any) -> Choice:
         value = {"name": value.name, **value.options()}
     if isinstance(value, str):
         value = {"name": value}
-    given = dict(mapping(value))
+    given = dict(mapping(value)) if isinstance(value, Mapping) else {}
     name = given.get("name")
     if not isinstance(name, str):
         rule = f"a {kind} is a name, or a mapping with a name and options; got {value!r}"
         raise ConfigError([Problem("name" if "name" in given else "", rule, value)])
     if kind == "mask" and not name.isidentifier():
-        return _expression(name)
+        extra = [unknown_key(key, given[key], ["name"]) for key in given if key != "name"]
+        if extra:
+            raise ConfigError(extra)
+        return MaskExpression(name).choice()
     return _named(kind, name, given)
 
 
@@ -116,7 +107,7 @@ def _named(kind: str, name: str, given: Mapping[str, Any]) -> Choice:
         nearest = error.nearest[0] if error.nearest else None
         rule = f"no {kind} is named {name!r}"
         raise ConfigError([Problem("", rule, name, tuple(error.known), nearest)]) from None
-    if any(_holds_tensor(annotation) for _, annotation, _ in options_of(part)):
+    if any(holds_tensor(annotation) for _, annotation, _ in options_of(part)):
         rule = f"{name} is made of a tensor, so it goes to the call, not into a config"
         raise ConfigError([Problem("", rule, name)])
     model = schema(kind, part)
@@ -124,17 +115,6 @@ def _named(kind: str, name: str, given: Mapping[str, Any]) -> Choice:
         return model(**given)
     except ValidationError as error:
         raise ConfigError(problems_of(error, model)) from None
-
-
-def _holds_tensor(annotation: Any) -> bool:
-    text = f"{getattr(annotation, '__module__', '')} {annotation!r}"
-    return "Tensor" in text or any(_holds_tensor(inner) for inner in get_args(annotation))
-
-
-def _expression(text: str) -> Choice:
-    """The choice of a mask expression, once it has been read and built."""
-    MaskExpression(text).build()
-    return Choice(name=ast.unparse(ast.parse(text, mode="eval")))
 
 
 class MaskExpression:
@@ -151,6 +131,13 @@ class MaskExpression:
         except SyntaxError as error:
             raise ConfigError([self._problem(f"not an expression ({error.msg})")]) from None
 
+    def choice(self) -> Choice:
+        """The choice that it makes, once it has been built: a lone mask is that mask."""
+        if isinstance(self.tree, ast.Name | ast.Call):
+            return self._lone(self.tree)
+        self.build()
+        return Choice(name=ast.unparse(self.tree))
+
     def build(self) -> Any:
         """The mask."""
         return self._build(self.tree)
@@ -162,19 +149,24 @@ class MaskExpression:
             return self._build(node.left) | self._build(node.right)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
             return ~self._build(node.operand)
+        return build_mask(self._lone(node))
+
+    def _lone(self, node: ast.expr) -> Choice:
         if isinstance(node, ast.Name):
-            return build_mask(resolve("mask", node.id))
+            return resolve("mask", node.id)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-            return build_mask(resolve("mask", {"name": node.func.id, **self._options(node)}))
+            return resolve("mask", {"name": node.func.id, **self._options(node)})
         raise ConfigError([self._problem(f"{ast.unparse(node)!r} is not part of a mask")])
 
     def _options(self, call: ast.Call) -> dict[str, Any]:
+        names = [word.arg or "**" for word in call.keywords]
+        if len({*names, "name", "**"}) < len(names) + 2:
+            raise ConfigError([self._problem(f"each option is said once: {ast.unparse(call)}")])
         try:
             return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-        except ValueError:
-            raise ConfigError(
-                [self._problem(f"options are plain values: {ast.unparse(call)}")]
-            ) from None
+        except (ValueError, TypeError):
+            what = f"options are plain values: {ast.unparse(call)}"
+            raise ConfigError([self._problem(what)]) from None
 
     def _problem(self, what: str) -> Problem:
         rule = (
@@ -194,8 +186,16 @@ def build_mask(chosen: Choice) -> Any:
         return MaskExpression(chosen.name).build()
     try:
         return table_of("mask")[chosen.name](**chosen.options())
-    except ValueError as error:
-        raise ConfigError([Problem("", str(error), str(chosen))]) from None
+    except Exception as error:
+        raise _refusal(error, chosen) from error
+
+
+def _refusal(error: Exception, chosen: Choice) -> ConfigError:
+    """A part says what it refuses by a ValueError; anything else is a fault of the part."""
+    fault = (
+        "" if isinstance(error, ValueError) else f"{chosen.name} fails: {type(error).__name__}: "
+    )
+    return ConfigError([Problem("", f"{fault}{error}", str(chosen), cause=error)])
 
 
 def build_part(kind: str, chosen: Choice, *given: Any) -> Any:
@@ -212,8 +212,8 @@ def build_part(kind: str, chosen: Choice, *given: Any) -> Any:
         return table_of(kind)[chosen.name](*given, **options)
     except ConfigError:
         raise
-    except ValueError as error:
-        raise ConfigError([Problem("", str(error), str(chosen))]) from None
+    except Exception as error:
+        raise _refusal(error, chosen) from error
 
 
 def _kind_of(chosen: Choice) -> str:

@@ -3,12 +3,13 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from math import isqrt
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, SerializeAsAny, ValidationError
 
-from registry.choices import Choice, build_mask, build_part, choice, resolve
+from registry.choices import STRICT, Choice, among, build_mask, build_part, resolve
 from registry.problems import ConfigError, Problem, mapping, problems_of
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -18,7 +19,7 @@ Size = Annotated[int, Field(ge=1)]
 class Dropout(BaseModel):
     """Shares dropped in training, in each of the three places."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = STRICT
 
     embedding: Share = 0.0
     weights: Share = 0.0
@@ -28,8 +29,15 @@ class Dropout(BaseModel):
 def _everywhere(value: Any) -> Any:
     """One number stands for all three places."""
     if isinstance(value, int | float) and not isinstance(value, bool):
+        if not 0 <= value < 1:
+            raise ValueError(f"a dropped share is at least 0 and below 1; got {value}")
         return {"embedding": value, "weights": value, "sublayer": value}
     return value
+
+
+def named(name: str) -> Any:
+    """The part that a config takes where it names none; looked up when the config is checked."""
+    return Field(name)
 
 
 class EncoderConfig(BaseModel):
@@ -43,29 +51,29 @@ class EncoderConfig(BaseModel):
         ConfigError: With every problem at once.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = STRICT
 
     vocab_size: Size | None = None
     n_classes: Size | None = None
     d_model: Size = 64
-    n_heads: Size = 4
+    n_heads: int = 4  # its rule, which names d_model, is below
     d_head: Size | None = None
     n_layers: Size = 2
-    position: choice("position") = Field("sinusoidal", validate_default=True)  # type: ignore
+    position: Annotated[SerializeAsAny[Choice], among("position")] = named("sinusoidal")
     position_per_layer: bool = False
-    feedforward: choice("feedforward") = Field("gelu", validate_default=True)  # type: ignore
-    norm: choice("norm") = Field("layernorm", validate_default=True)  # type: ignore
-    norm_placement: choice("norm_placement") = Field("pre", validate_default=True)  # type: ignore
-    mask: choice("mask") = Field("full", validate_default=True)  # type: ignore
-    attention: choice("attention") = Field("sdpa", validate_default=True)  # type: ignore
-    readout: choice("readout") = Field("tokens", validate_default=True)  # type: ignore
-    initializer: choice("initializer") = Field("xavier", validate_default=True)  # type: ignore
+    feedforward: Annotated[SerializeAsAny[Choice], among("feedforward")] = named("gelu")
+    norm: Annotated[SerializeAsAny[Choice], among("norm")] = named("layernorm")
+    norm_placement: Annotated[SerializeAsAny[Choice], among("norm_placement")] = named("pre")
+    mask: Annotated[SerializeAsAny[Choice], among("mask")] = named("full")
+    attention: Annotated[SerializeAsAny[Choice], among("attention")] = named("sdpa")
+    readout: Annotated[SerializeAsAny[Choice], among("readout")] = named("tokens")
+    initializer: Annotated[SerializeAsAny[Choice], among("initializer")] = named("xavier")
     dropout: Annotated[Dropout, BeforeValidator(_everywhere)] = Dropout()
     embedding_scale: bool = True
     pad_id: Annotated[int, Field(ge=0)] | None = None
     bias: bool = True
 
-    def __init__(self, **data: Any) -> None:
+    def __init__(self, /, **data: Any) -> None:
         problems: list[Problem] = []
         try:
             super().__init__(**data)
@@ -73,7 +81,8 @@ class EncoderConfig(BaseModel):
             problems = problems_of(error, type(self))
         problems += _size_problems(data) + _part_problems(data)
         if problems:
-            raise ConfigError(problems)
+            cause = next((problem.cause for problem in problems if problem.cause), None)
+            raise ConfigError(problems) from cause
 
     @property
     def dims(self) -> Any:
@@ -90,26 +99,35 @@ def _sizes(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: data.get(name, fields[name].default) for name in names}
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _is_size(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return _is_whole(value) and value >= 1
 
 
 def _size_problems(data: Mapping[str, Any]) -> list[Problem]:
     """Rules that tie sizes to one another; wrong types are told elsewhere."""
-    sizes, problems = _sizes(data), []
+    sizes = _sizes(data)
+    problems: list[Problem] = []
     d_model, n_heads = sizes["d_model"], sizes["n_heads"]
-    if sizes["d_head"] is None and _is_size(d_model) and _is_size(n_heads) and d_model % n_heads:
-        problems.append(_uneven_heads(d_model, n_heads))
+    if _is_whole(n_heads) and _is_size(d_model):
+        if n_heads < 1 or (sizes["d_head"] is None and d_model % n_heads):
+            problems.append(_uneven_heads(d_model, n_heads))
+    elif _is_whole(n_heads) and n_heads < 1:
+        problems.append(Problem("n_heads", f"must be at least 1; got {n_heads}", n_heads))
     vocab_size, pad_id = sizes["vocab_size"], sizes["pad_id"]
-    if _is_size(vocab_size) and isinstance(pad_id, int) and pad_id >= vocab_size:
+    if _is_size(vocab_size) and _is_whole(pad_id) and pad_id >= vocab_size:
         rule = f"pad_id is a token id below vocab_size={vocab_size}; got {pad_id}"
         problems.append(Problem("pad_id", rule, pad_id))
     return problems
 
 
 def _uneven_heads(d_model: int, n_heads: int) -> Problem:
-    divisors = [count for count in range(1, d_model + 1) if d_model % count == 0]
-    near = sorted(sorted(divisors, key=lambda count: abs(count - n_heads))[:3])
+    low = [count for count in range(1, isqrt(d_model) + 1) if d_model % count == 0]
+    divisors = {*low, *(d_model // count for count in low)}
+    near = sorted(sorted(divisors, key=lambda count: (abs(count - n_heads), count))[:3])
     rule = (
         f"every head needs the same width, so n_heads must divide d_model; got d_model={d_model}, "
         f"n_heads={n_heads}; take one of the allowed head counts, or set d_head"
@@ -162,8 +180,13 @@ def _try_part(kind: str, chosen: Choice, dims: Any) -> None:
         build_mask(chosen)
         return
     given = (dims, lambda: LayerNorm(dims)) if kind == "norm_placement" else (dims,)
-    with torch.device("meta"):
-        build_part(kind, chosen, *given)
+    try:
+        with torch.device("meta"):
+            build_part(kind, chosen, *given)
+    except ConfigError:
+        # Tensors on no device have no values; a constructor that reads them is run for real.
+        with torch.random.fork_rng(devices=[]):  # pyright: ignore[reportUnknownMemberType]
+            build_part(kind, chosen, *given)
 
 
 def encoder_config(
@@ -186,7 +209,9 @@ def encoder_config(
     try:
         return EncoderConfig(**{**data, **overrides})
     except ConfigError as error:
-        raise ConfigError(problem.under("", file) for problem in error.problems) from None
+        raise ConfigError(
+            problem.under("", file) for problem in error.problems
+        ) from error.__cause__
 
 
 def without_defaults(config: BaseModel) -> dict[str, Any]:
@@ -202,7 +227,7 @@ def without_defaults(config: BaseModel) -> dict[str, Any]:
             inner = without_defaults(value)
             kept |= {name: inner} if inner else {}
         elif field.is_required() or value != field.get_default():
-            kept[name] = list(value) if isinstance(value, tuple) else value
+            kept[name] = list(cast(tuple[Any, ...], value)) if isinstance(value, tuple) else value
     return kept
 
 

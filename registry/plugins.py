@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 from registry.problems import ConfigError, Problem
 
@@ -148,7 +148,9 @@ def _code(code: CodeType) -> str:
 
 def _text(constant: Any) -> str:
     """Its repr, with sets in order: that of a set differs from process to process."""
-    return repr(sorted(constant, key=repr) if isinstance(constant, frozenset) else constant)
+    if isinstance(constant, frozenset):
+        return repr(sorted(cast(frozenset[Any], constant), key=repr))
+    return repr(constant)
 
 
 def _sha256(source: bytes) -> str:

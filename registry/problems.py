@@ -1,9 +1,9 @@
 """What is wrong with a config: all of it at once, each with its place and the remedy."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -20,6 +20,7 @@ class Problem:
         allowed: What would be right, where that can be listed.
         nearest: The nearest valid name, where there is one.
         file: The file that said so, where there is one.
+        cause: The error that a part raised, where it was not ours.
     """
 
     key: str
@@ -28,6 +29,7 @@ class Problem:
     allowed: tuple[str, ...] = ()
     nearest: str | None = None
     file: str | None = None
+    cause: Exception | None = field(default=None, compare=False, repr=False)
 
     def under(self, prefix: str, file: str | None = None) -> "Problem":
         """The same problem, seen from further up."""
@@ -37,7 +39,7 @@ class Problem:
     def __str__(self) -> str:
         place = self.key or "config"
         place = f"{self.file}: {place}" if self.file else place
-        hint = f"; did you mean {self.nearest!r}?" if self.nearest else ""
+        hint = f"; did you mean {self.nearest!r}?" if self.nearest else "." * bool(self.allowed)
         allowed = f" Allowed: {', '.join(self.allowed)}." if self.allowed else ""
         return f"{place}: {self.rule}{hint}{allowed}"
 
@@ -46,7 +48,10 @@ class ConfigError(ValueError):
     """A config breaks its rules; `problems` holds every one of them."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = list(dict.fromkeys(problems))
+        self.problems: list[Problem] = []
+        for problem in problems:
+            if problem not in self.problems:
+                self.problems.append(problem)
         many = f"{len(self.problems)} problems:\n  " if len(self.problems) > 1 else ""
         super().__init__(many + "\n  ".join(map(str, self.problems)))
 
@@ -79,8 +84,8 @@ def problems_of(error: "ValidationError", model: "type[BaseModel]") -> list[Prob
 
 def _fields_at(model: "type[BaseModel]", place: list[str]) -> list[str]:
     for step in place:
-        field = model.model_fields.get(step)
-        options = (field.annotation, *get_args(field.annotation)) if field else ()
+        known = model.model_fields.get(step)
+        options: list[Any] = [known.annotation, *get_args(known.annotation)] if known else []
         inner = [one for one in options if hasattr(one, "model_fields")]
         if not inner:
             return []
@@ -100,7 +105,8 @@ def mapping(value: Any, key: str = "") -> Mapping[str, Any]:
     """
     if not isinstance(value, Mapping):
         raise ConfigError([Problem(key, f"expected a mapping; got {value!r}", value)])
-    strange = [name for name in value if not isinstance(name, str)]
+    found = cast(Mapping[Any, Any], value)
+    strange = [name for name in found if not isinstance(name, str)]
     if strange:
         raise ConfigError([Problem(key, f"keys are text; got {strange[0]!r}", strange[0])])
-    return value
+    return found

@@ -18,11 +18,20 @@ def read_yaml(path: Path) -> Mapping[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         rule = f"cannot be read ({getattr(error, 'strerror', None) or error})"
         raise ConfigError([Problem("", rule, file=str(path))]) from None
+    return parse_mapping(text, str(path))
+
+
+def parse_mapping(text: str, file: str) -> Mapping[str, Any]:
+    """The mapping that a YAML text holds; an empty text holds none.
+
+    Raises:
+        ConfigError: If it is not YAML, or no mapping; it names the file.
+    """
     try:
         value = parse_yaml(text)
         return mapping({} if value is None else value)
     except ConfigError as error:
-        raise ConfigError(problem.under("", str(path)) for problem in error.problems) from None
+        raise ConfigError(problem.under("", file) for problem in error.problems) from None
 
 
 def parse_yaml(text: str) -> Any:
@@ -35,7 +44,7 @@ def parse_yaml(text: str) -> Any:
     from ruamel.yaml.error import YAMLError
 
     try:
-        return YAML(typ="safe", pure=True).load(text)
+        return YAML(typ="safe", pure=True).load(text)  # pyright: ignore[reportUnknownMemberType]
     except YAMLError as error:
         said = " ".join(str(error).split())
         raise ConfigError([Problem("", f"not valid YAML: {said}", text)]) from None

@@ -1,0 +1,181 @@
+"""Look at the parts, and at what a config builds."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from registry.describing import columns, describe, summary
+from registry.problems import ConfigError, Problem, mapping
+from registry.table import TABLES, UnknownNameError, table_of
+
+if TYPE_CHECKING:
+    from registry.config import EncoderConfig
+
+Imports = Annotated[
+    list[str] | None,
+    typer.Option("--import", help="A .py file or a module with parts of yours; repeatable."),
+]
+Kind = Annotated[str, typer.Argument(help="A kind of part, such as position.")]
+
+app = typer.Typer(
+    help="Look at the parts, and at what a config builds.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command("list")
+def list_(
+    kind: Annotated[str | None, typer.Argument(help="Only this kind.")] = None,
+    plugins: Imports = None,
+) -> None:
+    """Print the names of every kind; `--import studies.tasks` adds the tasks."""
+
+    def lines() -> Iterator[str]:
+        _load(plugins)
+        tables = [table_of(kind)] if kind else [TABLES[key] for key in sorted(TABLES)]
+        width = max(len(name) for table in tables for name in table)
+        for number, table in enumerate(tables):
+            yield from [""] * (number > 0)
+            yield f"{table.kind}: {table.about}"
+            yield from (f"  {name:{width}}  {summary(table, name)}" for name in table)
+        if not kind and not plugins:
+            yield from ["", "More kinds come with --import, such as --import studies.tasks."]
+
+    _print(lines)
+
+
+@app.command()
+def show(
+    kind: Kind,
+    name: Annotated[str, typer.Argument(help="The name of a part.")],
+    plugins: Imports = None,
+) -> None:
+    """Print one part: its class, file, docstring, options and declared facts."""
+
+    def lines() -> Iterator[str]:
+        _load(plugins)
+        yield describe(table_of(kind)[name])
+
+    _print(lines)
+
+
+@app.command()
+def explain(
+    config: Annotated[str, typer.Argument(help="A YAML file, or - for stdin.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="dotted.key=value, the value in YAML; repeatable."),
+    ] = None,
+    length: Annotated[int, typer.Option(min=1, help="Length of the sample batch.")] = 8,
+    plugins: Imports = None,
+) -> None:
+    """Print what a config builds: its size, and each part with its class and parameters.
+
+    A file that keeps its config under `encoder:`, as studies do, is read there.
+    """
+
+    def lines() -> Iterator[str]:
+        from registry.explaining import explain as work_out
+
+        _load(plugins)
+        checked, unread = _read(config, settings or [])
+        found = work_out(checked, length)
+        yield from found.headline
+        yield from [f"not looked at: {', '.join(unread)}"] * bool(unread)
+        yield ""
+        total = sum(row.parameters for row in found.rows)
+        yield from columns(
+            [
+                ("path", "class", "file", "options", "output", "parameters"),
+                *(
+                    (row.path, row.part, row.file, row.options, row.output, f"{row.parameters:,}")
+                    for row in found.rows
+                ),
+                ("total", "", "", "", "", f"{total:,}"),
+            ]
+        )
+
+    _print(lines)
+
+
+@app.command()
+def draw(
+    mask: Annotated[str, typer.Argument(help='A mask, such as "causal & ~window(radius=2)".')],
+    size: Annotated[int, typer.Option(min=1, help="Queries and keys.")] = 8,
+    plugins: Imports = None,
+) -> None:
+    """Print a mask as text: a row for each query, # where it may attend."""
+
+    def lines() -> Iterator[str]:
+        from registry.choices import build_mask, resolve
+
+        _load(plugins)
+        try:
+            yield build_mask(resolve("mask", mask)).draw(size)
+        except ConfigError as error:
+            raise ConfigError(problem.under("mask") for problem in error.problems) from None
+        except (ValueError, TypeError, NotImplementedError) as error:
+            raise ConfigError([Problem("mask", f"{type(error).__name__}: {error}")]) from error
+
+    _print(lines)
+
+
+def _load(plugins: Sequence[str] | None) -> None:
+    from registry.plugins import load
+
+    for spec in plugins or []:
+        load(spec)
+
+
+def _read(source: str, settings: Sequence[str]) -> "tuple[EncoderConfig, list[str]]":
+    """The encoder's config, and the other roots of its file, which are not ours to judge."""
+    from registry.config import EncoderConfig, encoder_config
+    from registry.settings import with_settings
+    from registry.yaml_file import parse_mapping, read_yaml
+
+    data = parse_mapping(sys.stdin.read(), "-") if source == "-" else read_yaml(Path(source))
+    root = "encoder" if "encoder" in data else ""
+    unread = [key for key in data if root and key != root]
+    fields = EncoderConfig.model_fields
+    wrong = [Problem(key, "belongs under encoder", file=source) for key in unread if key in fields]
+    if wrong:
+        raise ConfigError(wrong)
+    # Options can be set inside a part that the file leaves at its default.
+    parts = {name: field.default for name, field in fields.items() if type(field.default) is str}
+    try:
+        given = {**parts, **mapping(data[root] if root else data)}
+        inner = [setting.removeprefix("encoder.") for setting in settings]
+        return encoder_config(with_settings(given, inner)), unread
+    except ConfigError as error:
+        problems = [problem.under(root, source) for problem in error.problems]
+        raise ConfigError(problems) from error.__cause__
+
+
+def _print(lines: Callable[[], Iterator[str]]) -> None:
+    """Print lines once all of them are known; an error goes to stderr alone."""
+    try:
+        print("\n".join(lines()))
+        sys.stdout.flush()
+    except (ConfigError, UnknownNameError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise typer.Exit(2) from error
+    except BrokenPipeError as error:
+        # The reader has left, as `| head` does; the interpreter would complain at its last flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from error
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run the command line."""
+    app(args=words, prog_name="python -m registry")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""What a part says about itself: its first line, options and declared facts."""
+
+import ast
+import importlib.util
+import inspect
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from registry.options import options_of
+from registry.table import Table
+
+_ASSIGN = (ast.Assign, ast.AnnAssign)
+
+
+def summary(table: Table, name: str) -> str:
+    """The first line of a part's docstring, read from its file so that nothing is imported.
+
+    Raises:
+        LookupError: If the file holds no class of that name.
+    """
+    if not table.is_builtin(name):
+        return _first_line(vars(table[name]).get("__doc__"))
+    file = source_of(table, name)
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef) and _says_name(node, name):
+            return _first_line(ast.get_docstring(node))
+    raise LookupError(f"{file} holds no {table.kind} with name = {name!r}")
+
+
+def source_of(table: Table, name: str) -> Path:
+    """The file of a built-in part."""
+    spec = importlib.util.find_spec(f"{table.package}.{name}")
+    if spec is None or spec.origin is None:
+        raise LookupError(f"{table.package}.{name} has no source file")
+    return Path(spec.origin)
+
+
+def _says_name(node: ast.ClassDef, name: str) -> bool:
+    """Does the body hold `name = "…"`, annotated or not?"""
+    said = [ast.unparse(line).partition(" = ") for line in node.body if isinstance(line, _ASSIGN)]
+    return any(left.split(":")[0] == "name" and right == repr(name) for left, _, right in said)
+
+
+def _first_line(docstring: str | None) -> str:
+    return inspect.cleandoc(docstring).split("\n", 1)[0] if docstring else "(no docstring)"
+
+
+def facts_of(part: type) -> Iterator[tuple[str, Any]]:
+    """What a class declares in the class variables of its contract, besides its name."""
+    for base in reversed(part.__mro__):
+        for name, annotation in inspect.get_annotations(base).items():
+            if name != "name" and "ClassVar" in str(annotation) and hasattr(part, name):
+                yield name, getattr(part, name)
+
+
+def describe(part: type) -> str:
+    """A class as text: where it is, its docstring, options and facts."""
+    options = [
+        (name, inspect.formatannotation(annotation), _default(default))
+        for name, annotation, default in options_of(part)
+    ]
+    facts = [(name, repr(value)) for name, value in dict(facts_of(part)).items()]
+    parts = [
+        f"{part.__module__}.{part.__qualname__}\n{inspect.getfile(part)}",
+        inspect.cleandoc(vars(part).get("__doc__") or "(no docstring)"),
+        _section("options", options),
+        _section("declared", facts),
+    ]
+    return "\n\n".join(parts)
+
+
+def _default(value: Any) -> str:
+    return "required" if value is ... else f"default {value!r}"
+
+
+def _section(title: str, rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return f"{title}: none"
+    return f"{title}:\n" + "\n".join(f"  {line}" for line in columns(rows))
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as lines with aligned columns, at their full width."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
