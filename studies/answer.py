@@ -1,0 +1,188 @@
+"""The answer of a study: a table per task and metric, and one sentence per arm in plain words."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from store.intervals import Interval, t_interval
+from studies.plan import Cell, Plan
+from studies.settings import task_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from store.records import Run, Score
+    from studies.conduct import Chosen
+
+METRICS = {"skill": "skill", "accuracy": "accuracy", "exact": "exact match"}
+
+
+@dataclass(frozen=True)
+class ArmResult:
+    """What the confirming runs of one arm on one task say.
+
+    `values` holds the finite values over seeds by (split, metric, length).
+    """
+
+    cell: Cell
+    runs: list["Run"]
+    chosen: "Chosen | None"
+    values: Mapping[tuple[str, str, int], list[float]]
+
+    def interval(self, metric: str, length: int, split: str = "test") -> Interval | None:
+        """Mean and 95 % t-interval over seeds; None where nothing was measured."""
+        values = self.values.get((split, metric, length))
+        return t_interval(values) if values else None
+
+    def count(self, status: str) -> int:
+        """How many of the confirming runs have this status."""
+        return sum(run.status == status for run in self.runs)
+
+
+def results(
+    plan: Plan,
+    runs: Mapping[Cell, list["Run"]],
+    scores: Iterable["Score"],
+    chosen: Mapping[Cell, "Chosen"],
+) -> list[ArmResult]:
+    """Gather the confirming runs of every arm on every task."""
+    of_run: dict[int, list[Score]] = defaultdict(list)
+    for score in scores:
+        of_run[score.run_id].append(score)
+    gathered: list[ArmResult] = []
+    for cell in plan.cells():
+        confirming = [run for run in runs[cell] if run.phase == "confirm"]
+        values: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+        for run in confirming:
+            for score in of_run[run.id]:
+                if score.value is not None:
+                    values[score.split, score.metric, score.length].append(score.value)
+        gathered.append(ArmResult(cell, confirming, chosen.get(cell), values))
+    return gathered
+
+
+def sentence(plan: Plan, result: ArmResult) -> str:
+    """What became of an arm: holds, falls below the threshold, or did not learn."""
+    threshold = plan.settings.study.threshold
+    longest = plan.settings.training.train_lengths[1]
+    trained = result.interval("skill", longest) or result.interval("skill", longest, "validation")
+    if result.chosen is not None and result.chosen.learning_rate is None:
+        verdict = f"has no result: {result.chosen.reason}."
+    elif trained is None:
+        verdict = "has no result yet." if not _ended(result) else "has no result: see its runs."
+    elif trained.mean < threshold:
+        verdict = (
+            f"did not learn: skill {number(trained.mean)} at length {longest}, the longest "
+            f"trained (below {threshold})."
+        )
+    else:
+        verdict = _reach(plan, result, threshold, longest)
+    extras = [verdict, *_remarks(plan, result)]
+    return " ".join(extras)
+
+
+def _ended(result: ArmResult) -> bool:
+    return all(run.status not in ("planned", "running") for run in result.runs)
+
+
+def _reach(plan: Plan, result: ArmResult, threshold: float, longest: int) -> str:
+    """How far beyond the trained lengths the mean skill stays above the threshold."""
+    held = longest
+    for length in sorted(plan.settings.evaluation.test_lengths):
+        if length <= longest:
+            continue
+        skill = result.interval("skill", length)
+        if skill is None:
+            return f"holds to length {held}; it cannot be asked at length {length}."
+        if skill.mean < threshold:
+            return f"falls below {threshold} at length {length} (skill {number(skill.mean)})."
+        held = length
+    if held == longest:
+        return f"learns the trained lengths; no longer one is tested than {longest}."
+    values = result.values["test", "skill", held]
+    seeds = f"{sum(value >= threshold for value in values)} of {len(values)} seeds"
+    mean = number(t_interval(values).mean)
+    return f"holds to length {held} (skill {mean}; above {threshold} in {seeds})."
+
+
+def _remarks(plan: Plan, result: ArmResult) -> list[str]:
+    """What a reader must know beside the verdict."""
+    remarks: list[str] = []
+    for status in ("diverged", "failed"):
+        if result.count(status):
+            remarks.append(f"{result.count(status)} of {len(result.runs)} seeds {status}.")
+    chosen = result.chosen
+    if chosen is not None and chosen.learning_rate is not None and chosen.at_edge:
+        rates = plan.settings.study.learning_rates
+        side = "highest" if chosen.learning_rate == max(rates) else "lowest"
+        remarks.append(f"Its learning rate {chosen.learning_rate:g} is the {side} tried.")
+    said = plan.study.remark(result.cell.arm, plan.settings)
+    return [*remarks, said] if said else remarks
+
+
+def number(value: float) -> str:
+    """A share in few signs: ".56", "1.0", "-.03"."""
+    text = f"{value:.2f}"
+    if text in ("1.00", "-0.00"):
+        return text.removeprefix("-")[:3]
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def cell_text(interval: Interval | None) -> str:
+    """Mean and half-width of an interval, such as ".56±.02"."""
+    if interval is None:
+        return "n/a"
+    if interval.low is None or interval.high is None:
+        return number(interval.mean)
+    return f"{number(interval.mean)}±{number((interval.high - interval.low) / 2)}"
+
+
+def print_answer(console: "Console", plan: Plan, gathered: list[ArmResult]) -> None:
+    """Print tables and sentences, task by task."""
+    for panel, label in enumerate(plan.labels()):
+        here = [result for result in gathered if result.cell.panel == panel]
+        settings = plan.settings.study.panels[panel]
+        steps = settings.steps or plan.settings.training.steps
+        shortest, longest = plan.settings.training.train_lengths
+        shortest = max(shortest, task_of(settings.task).min_length)
+        seeds = max((len(result.runs) for result in here), default=0)
+        console.print(
+            f"\n[bold]{label}[/bold]  {settings.task}, {steps} steps, trained on lengths "
+            f"{shortest}–{longest}, {seeds} seeds; mean ± 95 % t-interval over seeds",
+            highlight=False,
+        )
+        for metric in METRICS:
+            _print_table(console, plan, here, panel, metric)
+        for result in here:
+            console.print(
+                f"  [bold]{result.cell.arm}[/bold] {sentence(plan, result)}", highlight=False
+            )
+
+
+def _print_table(
+    console: "Console", plan: Plan, here: list[ArmResult], panel: int, metric: str
+) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    lengths = sorted(set(plan.settings.evaluation.test_lengths))
+    floors = floors_of(plan, panel, lengths)
+    told = {"skill": "0 = best blind guess, 1 = all right", "accuracy": "share of right answers"}
+    title = f"{METRICS[metric]} ({told.get(metric, 'share of sequences all right')})"
+    table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", padding=(0, 1, 0, 0))
+    table.add_column("length", no_wrap=True)
+    for length in lengths:
+        table.add_column(str(length), justify="right", no_wrap=True)
+    for result in here:
+        cells = [cell_text(result.interval(metric, length)) for length in lengths]
+        table.add_row(result.cell.arm, *cells)
+    if metric == "accuracy":
+        table.add_row("floor", *[number(floors[length]) for length in lengths], style="dim")
+    console.print(table)
+
+
+def floors_of(plan: Plan, panel: int, lengths: list[int]) -> dict[int, float]:
+    """The floor that skill is measured from, at each length."""
+    task = task_of(plan.settings.study.panels[panel].task)
+    return {length: task.floors(length).highest for length in lengths}

@@ -1,0 +1,283 @@
+"""The command line that every study shares."""
+
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from studies.study import Study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from studies.conduct import Conductor
+    from studies.plan import Plan
+
+Words = Annotated[list[str] | None, typer.Option()]
+DONE, WORK_FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+
+
+class Terminated(BaseException):
+    """The process was asked to end by SIGTERM."""
+
+
+def command(study: Study) -> Callable[[], None]:
+    """The command of a study."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+    def main(
+        budget: Annotated[str, typer.Option(help=_budgets_help(study))] = "quick",
+        arms: Annotated[
+            str | None, typer.Option(help=f"Names of {study.kind} parts, joined by commas.")
+        ] = None,
+        seeds: Annotated[int | None, typer.Option(help="Confirming seeds per arm.")] = None,
+        workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 2,
+        threads: Annotated[int, typer.Option(min=1, help="Threads of each worker.")] = 1,
+        storage: Annotated[str, typer.Option(help="Database URL.")] = "sqlite:///sandbox.db",
+        config: Annotated[Path | None, typer.Option(help="YAML file with settings.")] = None,
+        plugins: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--import", help="Python file or module that registers parts; repeatable."
+            ),
+        ] = None,
+        assignments: Annotated[
+            list[str] | None,
+            typer.Option("--set", help="A setting, as dotted.key=value (YAML); repeatable."),
+        ] = None,
+        device: Annotated[
+            Literal["cpu", "cuda", "auto"], typer.Option(help="Where to compute.")
+        ] = "cpu",
+        plan: Annotated[
+            bool, typer.Option("--plan", help="Print what would be done; do nothing.")
+        ] = False,
+        describe: Annotated[
+            bool,
+            typer.Option("--describe", help="Print question, protocol and settings; do nothing."),
+        ] = False,
+        rerun: Annotated[
+            list[str] | None,
+            typer.Option(help="An arm to run again, in place of its results; repeatable."),
+        ] = None,
+    ) -> None:
+        told = {
+            "arms": None if arms is None else [arm.strip() for arm in arms.split(",")],
+            "seeds": seeds,
+        }
+        with _errors():
+            ready = _ready(study, budget, told, config, plugins or [], assignments or [])
+            if describe:
+                _describe(ready)
+            elif plan:
+                _print_plan(ready, workers)
+            else:
+                _run(ready, storage, plugins or [], _device(device), workers, threads, rerun or [])
+
+    main.__doc__ = study.text
+    app.command()(main)
+
+    def run() -> None:
+        # Everything typed after the module is kept with the runs.
+        app(prog_name=f"python -m studies.{study.name}")
+
+    return run
+
+
+def _budgets_help(study: Study) -> str:
+    return "; ".join(f"{name}: {budget.about}" for name, budget in study.budgets.items())
+
+
+@contextmanager
+def _errors() -> "Iterator[None]":
+    """Turn errors that a user can mend into lines on standard error and an exit code."""
+    from registry.problems import ConfigError
+    from registry.table import DuplicateNameError, UnknownNameError
+    from store.errors import StoreError
+    from studies.conduct import WorkerError
+
+    try:
+        yield
+    except (ConfigError, StoreError, UnknownNameError, DuplicateNameError) as error:
+        _fail(str(error), BAD_INPUT)
+    except WorkerError as error:
+        _fail(str(error), WORK_FAILED)
+
+
+def _fail(message: str, code: int) -> None:
+    print(f"error: {message}", file=sys.stderr)
+    raise typer.Exit(code)
+
+
+def _ready(
+    study: Study,
+    budget: str,
+    told: dict[str, Any],
+    config: Path | None,
+    plugins: list[str],
+    assignments: list[str],
+) -> "Plan":
+    """The checked plan of what was typed."""
+    from registry.plugins import load
+    from registry.table import UnknownNameError
+    from studies.plan import Plan
+    from studies.settings import check_settings, gather
+
+    if budget not in study.budgets:
+        raise UnknownNameError("budget", budget, list(study.budgets))
+    loaded = [load(plugin) for plugin in plugins]
+    data = gather(study.budgets[budget].settings, config, assignments)
+    data["study"] |= {key: value for key, value in told.items() if value is not None}
+    settings = check_settings(data, None if config is None else str(config))
+    provenance = {
+        "command": sys.argv[1:],
+        "budget": budget,
+        "plugins": [vars(plugin) for plugin in loaded],
+    }
+    plan = Plan(study, settings, provenance=provenance)
+    plan.check()
+    return plan
+
+
+def _device(name: str) -> str:
+    import torch
+
+    from registry.problems import ConfigError, Problem
+
+    there = torch.cuda.is_available()
+    if name == "cuda" and not there:
+        raise ConfigError([Problem("device", "torch sees no CUDA device here; take cpu or auto")])
+    return "cuda" if there and name != "cpu" else "cpu"
+
+
+def _describe(plan: "Plan") -> None:
+    from io import StringIO
+
+    from ruamel.yaml import YAML
+
+    text = StringIO()
+    YAML(typ="safe", pure=True).dump(plan.settings.model_dump(mode="json"), text)
+    print(f"{plan.study.text.strip()}\n\nSettings\n--------\n{text.getvalue()}", end="")
+
+
+def _print_plan(plan: "Plan", workers: int) -> None:
+    """What would be done, and roughly how long it takes on one thread of this machine."""
+    from studies.estimate import seconds_of
+    from studies.progress import duration
+
+    settings, total = plan.settings.study, 0.0
+    rates = ", ".join(f"{rate:g}" for rate in settings.learning_rates)
+    print(f"{plan.study.name}: learning rates {rates}; {settings.seeds} confirming seeds an arm")
+    for cell in plan.cells():
+        tune, steps = len(list(plan.tuning(cell))), plan.config(cell, 1.0).training.steps
+        seconds = seconds_of(plan.config(cell, settings.learning_rates[0]))
+        total += seconds * (tune + settings.seeds)
+        print(
+            f"  {cell.task:20} {cell.arm:16} {tune} tuning + {settings.seeds} confirming runs "
+            f"of {steps} steps, about {duration(seconds)} each"
+        )
+    print(f"about {duration(total / workers)} with {workers} workers; nothing was done")
+
+
+def _run(
+    plan: "Plan",
+    storage: str,
+    plugins: list[str],
+    device: str,
+    workers: int,
+    threads: int,
+    rerun: list[str],
+) -> None:
+    from dataclasses import replace
+
+    from store.environment import environment_facts, git_facts
+    from store.ledger import Ledger
+    from studies.conduct import Conductor, job_for
+    from studies.search import Trials
+
+    _refuse_unknown_arms(plan, rerun)
+    ledger = Ledger.create(storage)
+    ledger.describe_study(plan.study.name, plan.study.text)
+    facts = environment_facts({"torch": _torch_facts(device), "threads": threads})
+    here = Path(__file__).parent
+    provenance = {**plan.provenance, "git": git_facts(here), "device": device}
+    plan = replace(plan, environment_id=ledger.environment(facts), provenance=provenance)
+    conductor = Conductor(plan, ledger, Trials(storage))
+    again = conductor.tidy(rerun)
+    if again:
+        print(f"{again} stored runs of {', '.join(rerun)} are done again", file=sys.stderr)
+    if conductor.unfinished():
+        _conduct(conductor, job_for(storage, plugins, device, threads), workers)
+    _print_answer(conductor, storage)
+
+
+def _refuse_unknown_arms(plan: "Plan", rerun: list[str]) -> None:
+    from registry.table import UnknownNameError
+
+    for arm in rerun:
+        if arm not in plan.settings.study.arms:
+            raise UnknownNameError("arm of this call", arm, list(plan.settings.study.arms))
+
+
+def _torch_facts(device: str) -> dict[str, Any]:
+    import torch
+
+    facts: dict[str, Any] = {"version": torch.__version__, "device": device}
+    if device == "cuda":
+        facts |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
+    return facts
+
+
+def _conduct(conductor: "Conductor", job: Any, workers: int) -> None:
+    """Do the runs, and say how to go on when stopped."""
+    from studies.progress import Display
+
+    def terminate(number: int, frame: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        with Display(conductor.plan) as display:
+            conductor.conduct(job, workers, display.show)
+    except (KeyboardInterrupt, Terminated) as error:
+        finished = sum(
+            run.status not in ("planned", "running")
+            for runs in conductor.runs().values()
+            for run in runs
+        )
+        print(
+            f"stopped: {finished} of {conductor.expected()} runs are stored; "
+            "the same command goes on from here",
+            file=sys.stderr,
+        )
+        code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else TERMINATED
+        raise typer.Exit(code) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _print_answer(conductor: "Conductor", storage: str) -> None:
+    from rich.console import Console
+
+    from studies.answer import print_answer, results
+
+    console = Console(soft_wrap=not sys.stdout.isatty())
+    if not console.is_terminal:
+        console = Console(width=110)
+    runs = conductor.runs()
+    gathered = results(
+        conductor.plan, runs, conductor.ledger.scores(conductor.ids()), conductor.chosen
+    )
+    print_answer(console, conductor.plan, gathered)
+    failed = [run for of_cell in runs.values() for run in of_cell if run.status == "failed"]
+    counted = sum(map(len, runs.values()))
+    console.print(
+        f"\n{counted} runs in {storage}; `python -m store scores` queries them.", highlight=False
+    )
+    if failed:
+        for run in failed[:5]:
+            print(f"run {run.id} ({run.task}, {run.arm}) failed: {run.reason}", file=sys.stderr)
+        _fail(f"{len(failed)} runs failed; the same command tries them again", WORK_FAILED)

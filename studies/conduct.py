@@ -1,0 +1,252 @@
+"""Conduct a study: plan its runs, keep workers at them, see tuning through to confirming."""
+
+import multiprocessing
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from store.records import FINISHED
+from studies.plan import Cell, Plan
+from studies.search import Trials
+from studies.worker import Board, Job, is_alive, validation_nll, work
+
+if TYPE_CHECKING:
+    from store.ledger import Ledger
+    from store.records import Run
+
+POLL_SECONDS = 0.25
+RECOVER_SECONDS = 5.0
+JOIN_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What tuning chose for a cell: a learning rate, or why there is none."""
+
+    learning_rate: float | None
+    reason: str = ""
+    at_edge: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a study stands; `steps` counts the training steps done in this call."""
+
+    runs: dict[Cell, list["Run"]]
+    expected: int
+    steps: int
+    seconds: float
+
+    def count(self, *statuses: str) -> int:
+        """How many runs are in one of these statuses."""
+        return sum(run.status in statuses for runs in self.runs.values() for run in runs)
+
+
+class Conductor:
+    """Sees a planned study through; calling it again does just what is missing."""
+
+    def __init__(self, plan: Plan, ledger: "Ledger", trials: Trials) -> None:
+        self.plan, self.ledger, self.trials = plan, ledger, trials
+        self.tuning = {cell: ledger.plan(plan.tuning(cell)) for cell in plan.cells()}
+        self.confirming: dict[Cell, list[int]] = {}
+        self.chosen: dict[Cell, Chosen] = {}
+
+    def ids(self) -> list[int]:
+        """The runs planned so far."""
+        groups = [*self.tuning.values(), *self.confirming.values()]
+        return [number for group in groups for number in group]
+
+    def tidy(self, rerun: Iterable[str] = ()) -> int:
+        """Take back what dead workers held, plan failed runs anew, bring Optuna in line.
+
+        Args:
+            rerun: Arms whose finished runs are done again.
+
+        Returns:
+            How many finished runs of `rerun` were planned anew.
+        """
+        self.advance()
+        self.ledger.recover(self.ids(), is_alive)
+        self.ledger.reset(self.ids(), ("failed",))
+        again = [
+            number
+            for group in (self.tuning, self.confirming)
+            for cell, numbers in group.items()
+            for number in numbers
+            if cell.arm in rerun
+        ]
+        count = self.ledger.reset(again, FINISHED) if again else 0
+        if count:
+            self.chosen = {cell: one for cell, one in self.chosen.items() if cell.arm not in rerun}
+        self.reconcile()
+        return count
+
+    def reconcile(self) -> None:
+        """Close the trials that no running run stands behind."""
+        tuning = [number for numbers in self.tuning.values() for number in numbers]
+        runs = self.ledger.runs(tuning)
+        self.trials.reconcile(runs, self._nlls([run.id for run in runs if run.status == "done"]))
+
+    def _nlls(self, run_ids: Sequence[int]) -> dict[int, float | None]:
+        scores: dict[int, list[Any]] = defaultdict(list)
+        for score in self.ledger.scores(run_ids):
+            scores[score.run_id].append(score)
+        return {number: validation_nll(scores[number]) for number in run_ids}
+
+    def advance(self) -> list[int]:
+        """Choose where tuning is over, and plan the confirming runs; return their ids."""
+        fresh: list[int] = []
+        for cell, numbers in self.tuning.items():
+            if cell in self.chosen:
+                continue
+            runs = self.ledger.runs(numbers)
+            if any(run.status not in FINISHED for run in runs):
+                continue
+            self.chosen[cell] = chosen = self.choose(runs)
+            if chosen.learning_rate is not None:
+                planned = self.plan.confirming(cell, chosen.learning_rate)
+                self.confirming[cell] = self.ledger.plan(planned)
+                fresh += self.confirming[cell]
+        return fresh
+
+    def choose(self, runs: list["Run"]) -> Chosen:
+        """The learning rate with the lowest mean validation nll over the tuning seeds."""
+        rates = self.plan.settings.study.learning_rates
+        if not runs:
+            return Chosen(rates[0])
+        failed = sum(run.status == "failed" for run in runs)
+        if failed:
+            return Chosen(None, f"{failed} of {len(runs)} tuning runs failed")
+        by_rate: dict[float, list[float | None]] = defaultdict(list)
+        nlls = self._nlls([run.id for run in runs])
+        for run in runs:
+            by_rate[run.config["training"]["learning_rate"]].append(nlls[run.id])
+        means = {
+            rate: sum(value for value in found if value is not None) / len(found)
+            for rate, found in by_rate.items()
+            if None not in found
+        }
+        if not means:
+            return Chosen(None, "training diverged at every learning rate")
+        best = min(means, key=lambda rate: means[rate])
+        return Chosen(best, at_edge=best in (min(rates), max(rates)))
+
+    def unfinished(self) -> bool:
+        """Is anything of the plan still to be done?"""
+        self.advance()
+        counts = self.ledger.counts(self.ids())
+        return counts["planned"] + counts["running"] > 0
+
+    def runs(self) -> dict[Cell, list["Run"]]:
+        """All runs by cell, tuning before confirming."""
+        found = {run.id: run for run in self.ledger.runs(self.ids())}
+        return {
+            cell: [found[one] for one in (*numbers, *self.confirming.get(cell, ()))]
+            for cell, numbers in self.tuning.items()
+        }
+
+    def expected(self) -> int:
+        """How many runs the plan has in all, as far as it is known."""
+        lost = [cell for cell, chosen in self.chosen.items() if chosen.learning_rate is None]
+        cells = len(self.tuning) - len(lost)
+        return sum(map(len, self.tuning.values())) + cells * self.plan.settings.study.seeds
+
+    def conduct(self, job: Job, workers: int, show: Callable[[Progress], None]) -> None:
+        """Keep workers at the runs until all are finished.
+
+        Workers that die are replaced; their runs are done again. Whatever ends this call, no
+        worker is left behind, and what they were at is planned again.
+        """
+        crew = _Crew(self, job, workers)
+        try:
+            crew.start()
+            started = recovered = time.monotonic()
+            while self.unfinished():
+                crew.board_up_to_date()
+                crew.replace_dead()
+                if time.monotonic() - recovered > RECOVER_SECONDS:
+                    recovered = time.monotonic()
+                    self.ledger.recover(self.ids(), is_alive)
+                steps = sum(crew.board.steps[:])
+                show(Progress(self.runs(), self.expected(), steps, time.monotonic() - started))
+                time.sleep(POLL_SECONDS)
+            show(
+                Progress(
+                    self.runs(),
+                    self.expected(),
+                    sum(crew.board.steps[:]),
+                    time.monotonic() - started,
+                )
+            )
+        finally:
+            crew.dismiss()
+
+
+class _Crew:
+    """The worker processes of one call."""
+
+    def __init__(self, conductor: Conductor, job: Job, workers: int) -> None:
+        self.conductor, self.job = conductor, job
+        self.context: Any = multiprocessing.get_context("spawn")
+        # Room for the confirming runs of every cell, whether or not tuning finds a rate for them.
+        settings = conductor.plan.settings.study
+        capacity = len(conductor.tuning) * (
+            settings.seeds + len(settings.learning_rates) * settings.tuning_seeds
+        )
+        self.board = Board.new(self.context, capacity, workers)
+        self.posted: set[int] = set()
+        self.processes: list[Any] = [None] * workers
+
+    def start(self) -> None:
+        self.board_up_to_date()
+        for slot in range(len(self.processes)):
+            self.hire(slot)
+
+    def hire(self, slot: int) -> None:
+        process = self.context.Process(target=work, args=(self.job, self.board, slot), daemon=True)
+        process.start()
+        self.processes[slot] = process
+
+    def board_up_to_date(self) -> None:
+        fresh = [number for number in self.conductor.ids() if number not in self.posted]
+        self.board.post(fresh)
+        self.posted.update(fresh)
+
+    def replace_dead(self) -> None:
+        dead = [slot for slot, process in enumerate(self.processes) if not process.is_alive()]
+        if not dead:
+            return
+        taken = self.conductor.ledger.recover(self.conductor.ids(), is_alive)
+        self.conductor.reconcile()
+        for slot in dead:
+            code = self.processes[slot].exitcode
+            if not taken and code not in (0, None) and code > 0:
+                raise WorkerError(f"a worker ended with exit code {code} before it claimed a run")
+            self.hire(slot)
+
+    def dismiss(self) -> None:
+        """End all workers: those at work hand their runs back."""
+        self.board.closed.value = 1
+        there = [process for process in self.processes if process is not None]
+        for process in there:
+            process.terminate()
+        deadline = time.monotonic() + JOIN_SECONDS
+        for process in there:
+            process.join(max(0.0, deadline - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+                process.join()
+        self.conductor.ledger.recover(self.conductor.ids(), is_alive)
+        self.conductor.reconcile()
+
+
+class WorkerError(RuntimeError):
+    """Workers cannot even start."""
+
+
+def job_for(url: str, plugins: Sequence[str], device: str, threads: int) -> Job:
+    """The job of this process's workers."""
+    return Job(url, tuple(plugins), device, threads, os.getpid())

@@ -1,0 +1,130 @@
+"""Evaluation: how well a model does at each length, on sets that are the same for every arm."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from torch import Tensor, nn
+
+from studies.seeds import Seeds
+from studies.tasks.task import Batch, Task
+from variants.positions import BeyondTableError
+
+UNSCORED = -100
+VALIDATION_LENGTHS = 8
+"""At most this many of the training lengths are used for validation, evenly spread."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One number: `n` counts scored answers, or sequences for exact match; nll is in nats."""
+
+    split: str
+    length: int
+    metric: str
+    n: int
+    value: float | None
+    correct: int | None = None
+
+
+@dataclass
+class _Totals:
+    answers: int = 0
+    correct: int = 0
+    sequences: int = 0
+    exact: int = 0
+    nll: float = 0.0
+
+    def add(self, logits: Tensor, targets: Tensor) -> None:
+        scored = targets != UNSCORED
+        right = (logits.argmax(dim=-1) == targets) & scored
+        flat = rearrange(logits, "... classes -> (...) classes").double()
+        nll = F.cross_entropy(flat, targets.flatten(), ignore_index=UNSCORED, reduction="sum")
+        rows = rearrange(scored, "batch ... -> batch (...)")
+        whole = rearrange(right | ~scored, "batch ... -> batch (...)").all(dim=-1) & rows.any(
+            dim=-1
+        )
+        self.answers += int(scored.sum())
+        self.correct += int(right.sum())
+        self.sequences += int(rows.any(dim=-1).sum())
+        self.exact += int(whole.sum())
+        self.nll += float(nll)
+
+
+def validation_lengths(shortest: int, longest: int) -> list[int]:
+    """Training lengths, evenly spread and the longest among them."""
+    count = min(VALIDATION_LENGTHS, longest - shortest + 1)
+    if count == 1:
+        return [longest]
+    return [shortest + round(i * (longest - shortest) / (count - 1)) for i in range(count)]
+
+
+def evaluate(
+    model: nn.Module,
+    task: Task,
+    lengths: Iterable[int],
+    split: str,
+    seeds: Seeds,
+    examples: int,
+    batch_size: int,
+    device: torch.device,
+    between_batches: Callable[[], None] = lambda: None,
+) -> list[Measured]:
+    """Accuracy, exact match, skill and nll at each length.
+
+    Accuracy is the share of right answers, exact match the share of sequences with all of them
+    right; skill is (accuracy - floor) / (1 - floor) with the task's floor at that length, 0 for
+    the best blind guess. A length that the model refuses, such as one beyond a learned table, is
+    measured as None with n = 0.
+    """
+    model.eval()
+    measured: list[Measured] = []
+    for length in lengths:
+        totals = _Totals()
+        try:
+            for batch in _set(task, split, length, seeds, examples, batch_size):
+                logits = predict(model, batch, device)
+                totals.add(logits, batch.targets.to(device))
+                between_batches()
+        except BeyondTableError:
+            totals = _Totals()
+        measured += _measures(totals, task, split, length)
+    return measured
+
+
+def _set(
+    task: Task, split: str, length: int, seeds: Seeds, examples: int, batch_size: int
+) -> Iterator[Batch]:
+    """A fixed set of examples: a function of the replicate, the split and the length."""
+    generator = seeds.generator("evaluation", split, length)
+    drawn = task.sample(generator, examples, length)
+    for start in range(0, examples, batch_size):
+        rows = slice(start, start + batch_size)
+        yield Batch(drawn.tokens[rows], drawn.targets[rows], drawn.keep[rows])
+
+
+@torch.no_grad()
+def predict(model: nn.Module, batch: Batch, device: torch.device) -> Tensor:
+    """The logits of a batch."""
+    return model(batch.tokens.to(device)).logits
+
+
+def _measures(totals: _Totals, task: Task, split: str, length: int) -> list[Measured]:
+    answers, sequences = totals.answers, totals.sequences
+    accuracy = totals.correct / answers if answers else None
+    exact = totals.exact / sequences if sequences else None
+    nll = totals.nll / answers if answers else None
+    skill = None if accuracy is None else skill_of(accuracy, task.floors(length).highest)
+    return [
+        Measured(split, length, "accuracy", answers, accuracy, totals.correct if answers else None),
+        Measured(split, length, "exact", sequences, exact, totals.exact if sequences else None),
+        Measured(split, length, "skill", answers, skill),
+        Measured(split, length, "nll", answers, nll),
+    ]
+
+
+def skill_of(accuracy: float, floor: float) -> float:
+    """(accuracy - floor) / (1 - floor): 0 for the best blind guess, 1 for a perfect answer."""
+    return (accuracy - floor) / (1 - floor)

@@ -1,0 +1,160 @@
+"""Which position encodings still work on sequences longer than they were trained on?
+
+Variable: the position encoding; everything else is the same for every arm.
+
+Hypotheses: an encoding that looks a fixed distance back (rope, t5_bias) carries `shift` to longer
+sequences, and one that prefers near tokens (alibi) carries `nearest_marked`; absolute encodings
+(sinusoidal, learned) carry neither.
+
+Protocol: each arm trains from scratch on sequences of 2 to 16 tokens, fresh data at every step.
+Tuning: every arm tries the same learning rates on one seed apart; the one with the lowest
+validation nll at trained lengths is chosen, so longer lengths have no say. Confirming: fresh
+seeds at that rate. Every arm sees the same data and the same test sets in each replicate.
+
+Reading: skill is 0 for the best guess from the length or the bag of tokens, 1 for a perfect
+answer. An arm whose skill at the longest trained length is below the threshold did not learn;
+of the others, those that stay above it at longer lengths hold.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from studies.command import command
+from studies.study import Budget, Study
+
+if TYPE_CHECKING:
+    from studies.settings import Settings
+
+ARMS = ["none", "sinusoidal", "learned", "rope", "alibi", "t5_bias"]
+
+SHIFT = {"name": "shift", "k": 3, "alphabet": 8}
+NEAREST_MARKED = {"name": "nearest_marked", "alphabet": 8, "mark_probability": 0.15}
+
+QUICK: dict[str, Any] = {
+    "encoder": {
+        "d_model": 32,
+        "n_heads": 4,
+        "n_layers": 2,
+        "feedforward": {"name": "gelu", "d_ff": 128},
+        "norm": "layernorm",
+        "norm_placement": "pre",
+        "initializer": "torch_default",
+        "embedding_scale": False,
+    },
+    "training": {
+        "batch_size": 64,
+        "weight_decay": 0.01,
+        "clip_norm": 1.0,
+        "schedule": "linear",
+        "warmup_steps": 50,
+        "final_rate": 0.1,
+        "train_lengths": [2, 16],
+    },
+    "evaluation": {"test_lengths": [16, 17, 18, 20, 24, 32, 64, 128], "examples": 512},
+    "study": {
+        "arms": ARMS,
+        "seeds": 8,
+        "learning_rates": [1e-3, 3e-3, 1e-2],
+        "panels": [{"task": SHIFT, "steps": 600}, {"task": NEAREST_MARKED, "steps": 800}],
+    },
+}
+
+SMOKE: dict[str, Any] = {
+    **QUICK,
+    "training": {**QUICK["training"], "warmup_steps": 5},
+    "evaluation": {"test_lengths": [16, 32], "examples": 64},
+    "study": {
+        **QUICK["study"],
+        "seeds": 2,
+        "learning_rates": [3e-3, 1e-2],
+        "panels": [{"task": SHIFT, "steps": 20}, {"task": NEAREST_MARKED, "steps": 20}],
+    },
+}
+
+STANDARD: dict[str, Any] = {
+    **QUICK,
+    "encoder": {
+        **QUICK["encoder"],
+        "d_model": 64,
+        "n_heads": 8,
+        "n_layers": 3,
+        "feedforward": {"name": "gelu", "d_ff": 256},
+    },
+    "training": {**QUICK["training"], "warmup_steps": 100, "train_lengths": [2, 20]},
+    "evaluation": {"test_lengths": [20, 21, 22, 24, 30, 40, 60, 100, 200], "examples": 512},
+    "study": {
+        **QUICK["study"],
+        "learning_rates": [3e-4, 1e-3, 3e-3],
+        "panels": [
+            {"task": task, "steps": 2500}
+            for task in (SHIFT, NEAREST_MARKED, "bucket_sort", "first_last_match", "reverse")
+        ],
+    },
+}
+
+PAPER: dict[str, Any] = {
+    "encoder": {
+        "d_model": 64,
+        "n_heads": 8,
+        "n_layers": 5,
+        "feedforward": {"name": "relu", "d_ff": 256},
+        "norm": "layernorm",
+        "norm_placement": "post",
+        "initializer": {"name": "normal", "std": 0.02},
+        "embedding_scale": True,
+        "dropout": 0.1,
+    },
+    "training": {
+        "steps": 200_000,
+        "batch_size": 128,
+        "weight_decay": 0.0,
+        "clip_norm": 1.0,
+        "schedule": "constant",
+        "warmup_steps": 0,
+        "train_lengths": [2, 40],
+    },
+    "evaluation": {"test_lengths": [40, 41, 42, 50, 60, 80, 100, 200, 300, 500], "examples": 512},
+    "study": {
+        "arms": ARMS,
+        "seeds": 10,
+        "learning_rates": [1e-4, 3e-4, 5e-4],
+        "panels": [
+            {"task": task}
+            for task in (SHIFT, NEAREST_MARKED, "bucket_sort", "first_last_match", "reverse")
+        ],
+    },
+}
+
+
+def choose(arm: str, settings: "Settings") -> Any:
+    """The position of an arm; a learned table gets a row for every tested index."""
+    if arm != "learned":
+        return arm
+    lengths = (settings.training.train_lengths[1], *settings.evaluation.test_lengths)
+    return {"name": "learned", "max_length": max(lengths)}
+
+
+def remark(arm: str, settings: "Settings") -> str:
+    """What must be said beside the results of an arm."""
+    if arm != "learned":
+        return ""
+    return f"(Its rows beyond {settings.training.train_lengths[1]} are untrained.)"
+
+
+STUDY = Study(
+    name="extrapolation",
+    text=__doc__ or "",
+    kind="position",
+    budgets={
+        "smoke": Budget("seconds, to see that everything works; its numbers mean nothing", SMOKE),
+        "quick": Budget("an answer in about 6 minutes on two cores", QUICK),
+        "standard": Budget("five tasks, wider and longer, some hours on two cores", STANDARD),
+        "paper": Budget("the sizes of Ruoss et al. 2023, days on a GPU", PAPER),
+    },
+    choose=choose,
+    remark=remark,
+)
+
+main = command(STUDY)
+
+if __name__ == "__main__":
+    main()

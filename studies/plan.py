@@ -1,0 +1,196 @@
+"""Plan a study: which runs it is made of, and what identifies each."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from registry.choices import Choice
+from registry.config import hash_of, without_defaults
+from registry.plugins import is_plugin, source_hash
+from registry.problems import ConfigError, Problem
+from registry.table import table_of
+from studies.settings import TUNING_SEEDS_FROM, Panel, RunConfig, Settings, check_run, task_of
+from studies.study import Study
+
+if TYPE_CHECKING:
+    from store.records import PlannedRun
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One arm on one task of a study: what is tuned and confirmed for itself."""
+
+    panel: int
+    task: str
+    arm: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A study with its checked settings, ready to be expanded into runs."""
+
+    study: Study
+    settings: Settings
+    environment_id: int | None = None
+    provenance: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def cells(self) -> list[Cell]:
+        """Every arm on every task, in the order of the settings."""
+        return [
+            Cell(number, label, arm)
+            for number, label in enumerate(self.labels())
+            for arm in self.settings.study.arms
+        ]
+
+    def labels(self) -> list[str]:
+        """A name for each panel: its task's, with the options where a task comes twice."""
+        names = [panel.task.name for panel in self.settings.study.panels]
+        return [
+            str(panel.task) if names.count(name) > 1 else name
+            for name, panel in zip(names, self.settings.study.panels, strict=True)
+        ]
+
+    def panel(self, cell: Cell) -> Panel:
+        """The panel of a cell."""
+        return self.settings.study.panels[cell.panel]
+
+    def config(self, cell: Cell, learning_rate: float) -> RunConfig:
+        """The config of the runs of a cell at a learning rate.
+
+        Raises:
+            ConfigError: If the arm does not fit the rest of the config.
+        """
+        panel, settings = self.panel(cell), self.settings
+        task = task_of(panel.task)
+        training = settings.training.model_dump() | {"learning_rate": learning_rate}
+        if panel.steps is not None:
+            training["steps"] = panel.steps
+        encoder = {
+            **settings.encoder,
+            "vocab_size": task.vocab_size,
+            "n_classes": task.n_classes,
+            "readout": task.readout,
+            self.study.kind: self.study.choose(cell.arm, settings),
+        }
+        return check_run(
+            {
+                "encoder": encoder,
+                "task": panel.task,
+                "training": training,
+                "evaluation": settings.evaluation.model_dump(),
+                "study": {"seed": settings.study.seed},
+            }
+        )
+
+    def tuning(self, cell: Cell) -> Iterator["PlannedRun"]:
+        """The tuning runs of a cell: every learning rate on every tuning seed.
+
+        A single learning rate leaves nothing to choose, so there are none.
+        """
+        rates = self.settings.study.learning_rates
+        for rate in rates if len(rates) > 1 else ():
+            for seed in range(self.settings.study.tuning_seeds):
+                yield self.run(cell, rate, "tune", TUNING_SEEDS_FROM + seed)
+
+    def confirming(self, cell: Cell, learning_rate: float) -> Iterator["PlannedRun"]:
+        """The confirming runs of a cell, once its learning rate is chosen."""
+        for seed in range(self.settings.study.seeds):
+            yield self.run(cell, learning_rate, "confirm", seed)
+
+    def run(self, cell: Cell, learning_rate: float, phase: str, seed: int) -> "PlannedRun":
+        """One run, with the hash that identifies it."""
+        from store.records import PlannedRun
+
+        config = self.config(cell, learning_rate)
+        kept, parts = without_defaults(config), list(parts_of(config))
+        foreign = {name: source_hash(part) for name, part in parts if is_plugin(part)}
+        return PlannedRun(
+            study=self.study.name,
+            task=cell.task,
+            arm=cell.arm,
+            phase=phase,
+            seed=seed,
+            config=config.model_dump(mode="json"),
+            config_hash=hash_of(kept),
+            code_hash=hash_of({name: source_hash(part) for name, part in parts}),
+            identity=hash_of([self.study.name, phase, seed, kept, foreign]),
+            steps=config.training.steps,
+            environment_id=self.environment_id,
+            priority=0 if phase == "tune" else 1,
+            provenance={**self.provenance, "plugin_parts": foreign},
+        )
+
+    def check(self) -> None:
+        """Check every arm on every task.
+
+        Raises:
+            ConfigError: With every problem of every arm.
+        """
+        if self.study.kind in self.settings.encoder:
+            rule = f"the arms of this study differ in their {self.study.kind}: name them by --arms"
+            raise ConfigError([Problem(f"encoder.{self.study.kind}", rule)])
+        problems = [problem for cell in self.cells() for problem in self._problems(cell)]
+        problems += _set_by_task(self.settings) + list(_repeated(self.settings.study.arms))
+        problems += [
+            problem for panel in self.settings.study.panels for problem in self._short(panel)
+        ]
+        if problems:
+            raise ConfigError(problems)
+
+    def _problems(self, cell: Cell) -> list[Problem]:
+        try:
+            self.config(cell, self.settings.study.learning_rates[0])
+        except ConfigError as error:
+            return [self._of_arm(problem, cell.arm) for problem in error.problems]
+        return []
+
+    def _of_arm(self, problem: Problem, arm: str) -> Problem:
+        if problem.key.startswith(f"encoder.{self.study.kind}"):
+            from dataclasses import replace
+
+            return replace(problem, key=f"study.arms ({arm})")
+        return problem
+
+    def _short(self, panel: Panel) -> list[Problem]:
+        """Lengths at which the task has no answers."""
+        least = task_of(panel.task).min_length
+        lengths = {
+            "training.train_lengths": self.settings.training.train_lengths[1:],
+            "evaluation.test_lengths": self.settings.evaluation.test_lengths,
+        }
+        return [
+            Problem(key, f"{panel.task} has answers from length {least} on; got {length}", length)
+            for key, values in lengths.items()
+            for length in values
+            if length < least
+        ]
+
+
+def _set_by_task(settings: Settings) -> list[Problem]:
+    told = ("vocab_size", "n_classes", "readout")
+    rule = "the task decides this key; leave it out"
+    return [Problem(f"encoder.{key}", rule) for key in told if key in settings.encoder]
+
+
+def _repeated(arms: Iterable[str]) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for arm in arms:
+        if arm in seen:
+            yield Problem("study.arms", f"the arm {arm!r} is named twice", arm)
+        seen.add(arm)
+
+
+def parts_of(config: RunConfig) -> Iterator[tuple[str, type]]:
+    """The classes that a run is made of, under their kind and name."""
+    for kind in type(config.encoder).model_fields:
+        yield from _classes(kind, getattr(config.encoder, kind))
+    yield from _classes("task", config.task)
+
+
+def _classes(kind: str, chosen: object) -> Iterator[tuple[str, type]]:
+    if not isinstance(chosen, Choice):
+        return
+    if chosen.name.isidentifier():
+        yield f"{kind} {chosen.name}", table_of(kind)[chosen.name]
+    for inner in chosen.options().values():
+        yield from _classes(kind, inner)

@@ -1,0 +1,107 @@
+"""Show a study at work: a live table on a terminal, plain lines elsewhere."""
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from studies.conduct import Progress
+    from studies.plan import Plan
+
+LINE_SECONDS = 15.0
+SIGNS = {
+    "done": ("●", "green"),
+    "running": ("◐", "cyan"),
+    "planned": ("·", "dim"),
+    "diverged": ("~", "yellow"),
+    "failed": ("✗", "red"),
+    "not_applicable": ("–", "dim"),
+}
+
+
+class Display:
+    """Shows progress on standard error; use it as a context."""
+
+    def __init__(self, plan: "Plan") -> None:
+        self.plan = plan
+        self.console = Console(stderr=True)
+        self.live: Live | None = None
+        self.last_line = 0.0
+        self.done_at_start: int | None = None
+
+    def __enter__(self) -> "Display":
+        if self.console.is_terminal:
+            self.live = Live(console=self.console, refresh_per_second=4, transient=True)
+            self.live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+    def show(self, progress: "Progress") -> None:
+        """Show where the study stands."""
+        finished = progress.count("done", "diverged", "failed", "not_applicable")
+        if self.done_at_start is None:
+            self.done_at_start = finished
+        summary = self.summary(progress, finished)
+        if self.live is not None:
+            self.live.update(Group(self.grid(progress), Text(summary)))
+        elif time.monotonic() - self.last_line > LINE_SECONDS or finished == progress.expected:
+            self.last_line = time.monotonic()
+            self.console.print(summary, highlight=False, soft_wrap=True)
+
+    def summary(self, progress: "Progress", finished: int) -> str:
+        """One line: runs, speed, time left."""
+        parts = [f"{finished} of {progress.expected} runs"]
+        if progress.seconds > 0 and progress.steps:
+            parts.append(f"{progress.steps / progress.seconds:.0f} steps/s")
+        failed = progress.count("failed")
+        parts += [f"{failed} failed"] if failed else []
+        here = finished - (self.done_at_start or 0)
+        if here and finished < progress.expected:
+            left = (progress.expected - finished) * progress.seconds / here
+            parts.append(f"about {duration(left)} left")
+        return " · ".join(parts)
+
+    def grid(self, progress: "Progress") -> Table:
+        """Arms × seeds: one sign a run."""
+        table = Table(box=None, pad_edge=False)
+        for column in ("task", "arm", "tune", "confirm"):
+            table.add_column(column, no_wrap=True)
+        shown = ""
+        for cell, runs in progress.runs.items():
+            tune = _signs([run for run in runs if run.phase == "tune"], 0)
+            seeds = self.plan.settings.study.seeds
+            confirm = _signs([run for run in runs if run.phase == "confirm"], seeds)
+            table.add_row("" if cell.task == shown else cell.task, cell.arm, tune, confirm)
+            shown = cell.task
+        return table
+
+
+def _signs(runs: list[Any], at_least: int) -> Text:
+    text = Text()
+    for run in runs:
+        sign, style = SIGNS[run.status]
+        text.append(sign, style=style)
+    text.append("·" * (at_least - len(runs)), style="dim")
+    return text
+
+
+def duration(seconds: float) -> str:
+    """A time span in words: "40 s", "6 min", "2.5 h"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

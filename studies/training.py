@@ -1,0 +1,170 @@
+"""Training: fresh data every step, one length a batch, stopped at the first number that is lost."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from torch import Tensor, nn
+
+from studies.evaluation import UNSCORED
+from studies.schedules import rate_at
+from studies.seeds import Seeds
+from studies.settings import Training
+from studies.tasks.task import Batch, Task
+
+CURVE_POINTS = 50
+"""About so many points of each training curve are kept; a point is a mean over its steps."""
+
+
+class Diverged(Exception):
+    """A loss or gradient stopped being finite; the message names the step and the tensor."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a training curve: the mean of a metric over the steps up to `step`."""
+
+    step: int
+    metric: str
+    value: float
+
+
+@dataclass
+class Curves:
+    """Training curves, thinned to about `CURVE_POINTS` points each."""
+
+    steps: int
+    points: list[Point] = field(default_factory=list[Point])
+    _open: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+
+    def add(self, step: int, **metrics: float) -> None:
+        """Note the metrics of a step."""
+        for metric, value in metrics.items():
+            self._open.setdefault(metric, []).append(value)
+        if step % max(1, self.steps // CURVE_POINTS) == 0 or step == self.steps:
+            self.close(step)
+
+    def close(self, step: int) -> None:
+        """End the current point at this step."""
+        for metric, values in self._open.items():
+            self.points.append(Point(step, metric, math.fsum(values) / len(values)))
+        self._open = {}
+
+
+def train(
+    model: nn.Module,
+    task: Task,
+    config: Training,
+    d_model: int,
+    seeds: Seeds,
+    device: torch.device,
+    curves: Curves,
+    after_step: Callable[[], None] = lambda: None,
+) -> None:
+    """Train a model in place with AdamW.
+
+    The loss is the cross-entropy averaged over the scored answers of a batch. Weight decay acts on
+    matrices alone. Metrics go to `curves` even if training ends early.
+
+    Raises:
+        Diverged: At the first loss or gradient that is not finite.
+    """
+    model.train()
+    trained = {name: one for name, one in model.named_parameters() if one.requires_grad}
+    groups = parameter_groups(trained.values(), config.weight_decay)
+    optimizer = torch.optim.AdamW(groups, lr=1.0, fused=True)
+    positions = torch.Generator(device).manual_seed(seeds.seed("positions"))
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seeds.seed("dropout"))
+        for step, batch in enumerate(batches(task, config, seeds), start=1):
+            rate = rate_at(
+                step,
+                schedule=config.schedule,
+                learning_rate=config.learning_rate,
+                steps=config.steps,
+                warmup_steps=config.warmup_steps,
+                final_rate=config.final_rate,
+                d_model=d_model,
+            )
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            loss = batch_loss(model, batch, device, positions)
+            value = finite(loss, step)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            norm = gradient_norm(trained, config.clip_norm, step)
+            optimizer.step()
+            curves.add(step, loss=value, gradient_norm=norm, learning_rate=rate)
+            after_step()
+
+
+def batches(task: Task, config: Training, seeds: Seeds) -> Iterator[Batch]:
+    """The batches of a training: each is a function of the replicate and of its step alone."""
+    shortest, longest = config.train_lengths
+    low, high = max(shortest, task.min_length), longest
+    lengths = torch.randint(low, high + 1, (config.steps,), generator=seeds.generator("order"))
+    for step, length in enumerate(lengths.tolist(), start=1):
+        yield task.sample(seeds.generator("data", "train", step), config.batch_size, length)
+
+
+def batch_loss(
+    model: nn.Module, batch: Batch, device: torch.device, positions: torch.Generator | None = None
+) -> Tensor:
+    """Cross-entropy, averaged over the scored answers; 0 where nothing is scored."""
+    logits = model(batch.tokens.to(device), generator=positions).logits
+    return mean_loss(logits, batch.targets.to(device))
+
+
+def mean_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy in nats, averaged over the targets that are not -100."""
+    flat = rearrange(logits, "... classes -> (...) classes")
+    flat = flat.to(torch.promote_types(flat.dtype, torch.float32))
+    total = F.cross_entropy(flat, targets.flatten(), ignore_index=UNSCORED, reduction="sum")
+    return total / (targets != UNSCORED).sum().clamp(min=1)
+
+
+def parameter_groups(
+    parameters: Iterable[nn.Parameter], weight_decay: float
+) -> list[dict[str, Any]]:
+    """Matrices, which decay, and the other parameters, which do not."""
+    trained = list(parameters)
+    return [
+        {"params": [one for one in trained if one.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [one for one in trained if one.ndim < 2], "weight_decay": 0.0},
+    ]
+
+
+def gradient_norm(
+    parameters: Mapping[str, nn.Parameter], clip_norm: float | None, step: int
+) -> float:
+    """The norm of the whole gradient, which is then clipped to `clip_norm`.
+
+    Raises:
+        Diverged: If it is not finite, naming the first parameter at fault.
+    """
+    limit = math.inf if clip_norm is None else clip_norm
+    norm = nn.utils.clip_grad_norm_(parameters.values(), limit).item()
+    if not math.isfinite(norm):
+        lost = (
+            f"the gradient of {name}"
+            for name, parameter in parameters.items()
+            if parameter.grad is not None and not parameter.grad.isfinite().all()
+        )
+        raise Diverged(f"step {step}: {next(lost, 'the norm of the gradient')} is not finite")
+    return norm
+
+
+def finite(loss: Tensor, step: int) -> float:
+    """The value of a loss.
+
+    Raises:
+        Diverged: If it is not finite.
+    """
+    value = loss.item()
+    if not math.isfinite(value):
+        raise Diverged(f"step {step}: the loss is not finite ({value})")
+    return value

@@ -1,0 +1,205 @@
+"""A worker process: claims runs, does them, and writes what came out."""
+
+import os
+import platform
+import signal
+import time
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from store.ledger import Ledger
+    from store.records import Claim
+    from studies.execute import Outcome
+    from studies.search import Trials
+
+LEASE_SECONDS = 120.0
+RENEW_SECONDS = 20.0
+IDLE_SECONDS = 0.1
+
+
+class Stopped(Exception):
+    """The worker was asked to stop, or its parent is gone."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker is told: the database, the plug-ins and where to compute."""
+
+    url: str
+    plugins: tuple[str, ...]
+    device: str
+    threads: int
+    parent: int
+
+
+@dataclass
+class Board:
+    """What parent and workers share: the ids of the runs, and the steps that each worker did."""
+
+    ids: Any
+    count: Any
+    closed: Any
+    steps: Any
+
+    @classmethod
+    def new(cls, context: Any, capacity: int, workers: int) -> "Board":
+        return cls(
+            context.Array("q", capacity),
+            context.Value("q", 0),
+            context.Value("b", 0),
+            context.Array("q", workers),
+        )
+
+    def post(self, run_ids: Sequence[int]) -> None:
+        """Show these runs to the workers, besides those shown before."""
+        start = self.count.value
+        self.ids[start : start + len(run_ids)] = list(run_ids)
+        self.count.value = start + len(run_ids)
+
+    def shown(self) -> list[int]:
+        """The runs shown so far."""
+        return self.ids[: self.count.value]
+
+
+def work(job: Job, board: Board, slot: int) -> None:
+    """Do runs until the board is closed; the entry point of a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    worker = _Worker(job, board, slot)
+    signal.signal(signal.SIGTERM, worker.stop)
+    with suppress(Stopped):
+        worker.loop()
+
+
+class _Worker:
+    def __init__(self, job: Job, board: Board, slot: int) -> None:
+        self.job, self.board, self.slot = job, board, slot
+        self.name = this_process()
+        self.stopping = False
+        self.claim: Claim | None = None
+        self.renewed = 0.0
+
+    def stop(self, number: int, frame: object) -> None:
+        self.stopping = True
+
+    def loop(self) -> None:
+        import torch
+
+        from registry.plugins import load
+        from store.ledger import Ledger
+        from studies.search import Trials
+
+        torch.set_num_threads(self.job.threads)
+        for plugin in self.job.plugins:
+            load(plugin)
+        ledger, trials = Ledger.open(self.job.url), Trials(self.job.url)
+        while not self.board.closed.value:
+            self.refuse_to_outlive()
+            self.claim = ledger.claim(self.name, self.board.shown(), LEASE_SECONDS)
+            if self.claim is None:
+                time.sleep(IDLE_SECONDS)
+            else:
+                self.do(self.claim, ledger, trials)
+
+    def do(self, claim: "Claim", ledger: "Ledger", trials: "Trials") -> None:
+        """Do one claimed run; a failure is written down, a stop hands the run back."""
+        run, trial = claim.run, None
+        if run.phase == "tune":
+            trial = trials.begin(run, claim.attempt)
+            ledger.attach_trial(claim, *trial)
+        try:
+            outcome = self.outcome(claim, ledger)
+        except Stopped:
+            ledger.release(claim)
+            if trial is not None:
+                trials.end(*trial, nll=None)
+            raise
+        written = ledger.finish(claim, **vars(outcome))
+        if written and trial is not None:
+            trials.end(*trial, nll=validation_nll(outcome.scores))
+
+    def outcome(self, claim: "Claim", ledger: "Ledger") -> "Outcome":
+        import torch
+
+        from studies.execute import Outcome, execute
+        from studies.settings import check_run
+
+        self.renewed = time.monotonic()
+
+        def tick() -> None:
+            self.refuse_to_outlive()
+            if time.monotonic() - self.renewed > RENEW_SECONDS:
+                self.renewed = time.monotonic()
+                ledger.renew(claim, LEASE_SECONDS)
+
+        def after_step() -> None:
+            self.board.steps[self.slot] += 1
+            tick()
+
+        try:
+            config = check_run(claim.run.config)
+            device = torch.device(self.job.device)
+            return execute(config, claim.run.seed, device, after_step, tick)
+        except Stopped:
+            raise
+        except Exception as error:  # whatever a variant raises is the result of its run
+            return Outcome("failed", _told(error))
+
+    def refuse_to_outlive(self) -> None:
+        """Stop when asked to, or when the parent is gone."""
+        if self.stopping or os.getppid() != self.job.parent:
+            raise Stopped
+
+
+def _told(error: Exception) -> str:
+    """What went wrong and where, with the innermost places last."""
+    places = traceback.extract_tb(error.__traceback__)[-3:]
+    trail = "; ".join(f"{place.filename}:{place.lineno} in {place.name}" for place in places)
+    return f"{type(error).__name__}: {error} ({trail})"
+
+
+def validation_nll(scores: Sequence[Any]) -> float | None:
+    """The mean validation nll over answers; None where it was not measured or not finite."""
+    import math
+
+    rows = [one for one in scores if one.split == "validation" and one.metric == "nll"]
+    total = sum(one.n for one in rows)
+    if not total or any(one.value is None for one in rows):
+        return None
+    mean = math.fsum(one.value * one.n for one in rows) / total
+    return mean if math.isfinite(mean) else None
+
+
+def this_process() -> str:
+    """The name of this process, told apart from a later one with the same number."""
+    return f"{platform.node()}/{os.getpid()}/{_started(os.getpid())}"
+
+
+def is_alive(worker: str) -> bool:
+    """Is this worker still there? One on another machine is taken to be: its lease decides."""
+    host, _, rest = worker.partition("/")
+    if host != platform.node():
+        return True
+    pid, _, started = rest.partition("/")
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return _started(int(pid)) == started
+
+
+def _started(pid: int) -> str:
+    """When a process started, in the clock ticks of the kernel; "?" where it does not say."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return "?"
+    # The name in brackets may itself hold spaces and brackets.
+    fields = text.rpartition(")")[2].split()
+    return "?" if fields[0] == "Z" else fields[19]
