@@ -1,7 +1,7 @@
 """From records to rows: every value is checked before anything is written."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, cast
 
 from store.errors import StoreError, nearest
@@ -23,7 +23,7 @@ def planned_row(run: PlannedRun) -> dict[str, Any]:
     """
     if run.phase not in PHASES:
         raise StoreError(f"no phase is named {run.phase!r}; {nearest(run.phase, PHASES)}")
-    row = asdict(run)
+    row: dict[str, Any] = {each.name: getattr(run, each.name) for each in fields(run)}
     for name in ("seed", "steps", "priority"):
         row[name] = plain_int(row[name], name)
     row["parameters"] = optional_int(run.parameters, "parameters")

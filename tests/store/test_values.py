@@ -48,9 +48,3 @@ def test_plain_values_are_what_json_knows(value: object, kept: object) -> None:
 def test_other_values_are_refused_by_their_place(value: Any, message: str) -> None:
     with pytest.raises(StoreError, match=message):
         plain(value, "config")
-
-
-def test_a_tensor_is_refused() -> None:
-    torch = pytest.importorskip("torch")
-    with pytest.raises(StoreError, match=r"config\.x is of type torch\.Tensor"):
-        plain({"x": torch.zeros(())}, "config")
