@@ -137,10 +137,9 @@ class Encoder(nn.Module):
         batch, seq = tokens.shape[:2]
         mask = self._effective(tokens, mask)
         if positions is None:
-            positions = mask.positions(batch, seq)
+            positions = mask.positions(batch, seq, tokens.device)
         index = self._place(positions.to(tokens.device), generator)
-        keep = mask.keep(batch, seq)
-        keep = None if keep is None else keep.to(tokens.device)
+        keep = mask.keep(batch, seq, tokens.device)
         seen: list[Tensor] | None = [] if need_weights else None
         hidden = self._run(self._embed(tokens), index, mask, seen)
         if keep is not None:

@@ -20,8 +20,8 @@ class Prepared:
     position: Position
     q_index: Int[Tensor, "#batch query"]
     k_index: Int[Tensor, "#batch key"]
-    allowed: Bool[Tensor, "#batch #heads query key"]
-    some: Bool[Tensor, "#batch #heads query 1"]
+    allowed: Bool[Tensor, "#batch #heads #query #key"]
+    some: Bool[Tensor, "#batch #heads #query 1"]
     bias: Float[Tensor, "#batch heads query key"] | None
 
 

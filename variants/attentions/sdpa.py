@@ -9,7 +9,6 @@ from torch import Tensor
 
 from variants.attentions.attention import Attention
 from variants.masks.causal import Causal
-from variants.masks.full import Full
 from variants.masks.mask import Mask, Sizes
 from variants.positions.position import Position
 
@@ -27,7 +26,9 @@ class Prepared:
     k_index: Int[Tensor, "#batch key"]
     causal: bool
     added: (
-        Bool[Tensor, "#batch #heads #query key"] | Float[Tensor, "#batch #heads #query key"] | None
+        Bool[Tensor, "#batch #heads #query #key"]
+        | Float[Tensor, "#batch #heads #query #key"]
+        | None
     )
     empty: Bool[Tensor, "#batch #heads #query 1"] | None
 
@@ -52,10 +53,10 @@ class SDPA(Attention):
         sizes: Sizes,
     ) -> Prepared:
         bias = position.bias(q_index, k_index)
-        square_causal = isinstance(mask, Causal) and sizes.queries == sizes.keys
-        if bias is None and (isinstance(mask, Full) or square_causal):
+        square_causal = type(mask) is Causal and sizes.queries == sizes.keys
+        if bias is None and (mask.unrestricted or square_causal):
             return Prepared(position, q_index, k_index, square_causal, None, None)
-        if isinstance(mask, Full):
+        if mask.unrestricted:
             return Prepared(position, q_index, k_index, False, bias, None)
         allowed = mask.dense(
             sizes.batch, sizes.heads, sizes.queries, sizes.keys, device=q_index.device

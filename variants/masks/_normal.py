@@ -4,7 +4,7 @@ A combination is a boolean function of its rules. Its reduced ordered decision d
 for all combinations that the laws make equal, and shows which rules the answer depends on.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -12,28 +12,30 @@ if TYPE_CHECKING:
     from variants.masks.mask import Mask
 
 Node = bool | tuple[Any, ...]
-"""True, False, or (rule, node where the rule forbids, node where it allows)."""
+"""True, False, or (number of a rule, node where it forbids, node where it allows)."""
 
 
-def form(mask: "Mask") -> Hashable:
-    """The normal form: equal for masks that are equal by the laws of the algebra."""
-    return _diagram(mask, {})
+def same(left: "Mask", right: "Mask") -> bool:
+    """Do the laws of the algebra make the two combinations equal?"""
+    rules: list[Mask] = []
+    return _diagram(left, rules) == _diagram(right, rules)
 
 
 def needed(mask: "Mask") -> list["Mask"]:
     """The rules that the mask depends on."""
-    rules: dict[Hashable, Mask] = {}
+    rules: list[Mask] = []
     wanted = _rules_of(_diagram(mask, rules))
-    return [rule for key, rule in rules.items() if key in wanted]
+    return [rule for number, rule in enumerate(rules) if number in wanted]
 
 
-def _rules_of(node: Node) -> set[Hashable]:
+def _rules_of(node: Node) -> set[int]:
     if isinstance(node, bool):
         return set()
     return {node[0]} | _rules_of(node[1]) | _rules_of(node[2])
 
 
-def _diagram(mask: "Mask", rules: dict[Hashable, "Mask"]) -> Node:
+def _diagram(mask: "Mask", rules: list["Mask"]) -> Node:
+    """The diagram of a mask; `rules` numbers the rules and grows with those not met before."""
     from variants.masks.mask import Both, Either, Not
 
     if isinstance(mask, Not):
@@ -42,12 +44,17 @@ def _diagram(mask: "Mask", rules: dict[Hashable, "Mask"]) -> Node:
         return reduce(_apply(lambda a, b: a and b), [_diagram(part, rules) for part in mask.parts])
     if isinstance(mask, Either):
         return reduce(_apply(lambda a, b: a or b), [_diagram(part, rules) for part in mask.parts])
-    if getattr(mask, "unrestricted", False):
+    if mask.unrestricted:
         return True
-    # The order of rules must not depend on where they stand in the combination.
-    key = (type(mask).__module__, type(mask).__qualname__, mask.key())
-    rules.setdefault(key, mask)
-    return (key, False, True)
+    return (_number(mask, rules), False, True)
+
+
+def _number(rule: "Mask", rules: list["Mask"]) -> int:
+    for number, known in enumerate(rules):
+        if rule is known or (type(rule) is type(known) and rule.key() == known.key()):
+            return number
+    rules.append(rule)
+    return len(rules) - 1
 
 
 def _negate(node: Node) -> Node:
@@ -65,7 +72,7 @@ def _apply(operate: Callable[[bool, bool], bool]) -> Callable[[Node, Node], Node
         return seen[left, right]
 
     def branch(left: Node, right: Node) -> Node:
-        top = min((node[0] for node in (left, right) if not isinstance(node, bool)), key=repr)
+        top = min(node[0] for node in (left, right) if not isinstance(node, bool))
         (left_no, left_yes), (right_no, right_yes) = _split(left, top), _split(right, top)
         no, yes = join(left_no, right_no), join(left_yes, right_yes)
         return no if no == yes else (top, no, yes)
@@ -73,7 +80,7 @@ def _apply(operate: Callable[[bool, bool], bool]) -> Callable[[Node, Node], Node
     return join
 
 
-def _split(node: Node, rule: Hashable) -> tuple[Node, Node]:
+def _split(node: Node, rule: int) -> tuple[Node, Node]:
     if isinstance(node, bool) or node[0] != rule:
         return node, node
     return node[1], node[2]

@@ -40,7 +40,7 @@ class Causal(Mask):
 
     def on(self, cells: Cells) -> Allowed:
         ahead = cells.sizes.keys - cells.sizes.queries if self.align == "last" else 0
-        return cells.key <= cells.query + ahead
+        return self.allows(cells.batch, cells.head, cells.query + ahead, cells.key)
 
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
         return key <= query

@@ -1,7 +1,5 @@
 """Any boolean tensor as a mask."""
 
-from collections.abc import Hashable
-
 import torch
 from einops import rearrange
 from jaxtyping import Bool
@@ -42,8 +40,8 @@ class Dense(Mask):
             )
         self.tensor = rearrange(tensor, SHAPES[tensor.ndim])
 
-    def key(self) -> Hashable:
-        return (tuple(self.tensor.shape), tuple(self.tensor.flatten().tolist()))
+    def holds(self) -> tuple[int, int]:
+        return self.tensor.shape[0], self.tensor.shape[1]
 
     def __repr__(self) -> str:
         return f"Dense({tuple(self.tensor.shape)})"

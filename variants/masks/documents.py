@@ -1,7 +1,5 @@
 """Packed documents."""
 
-from collections.abc import Hashable
-
 import torch
 from einops import rearrange
 from jaxtyping import Int
@@ -40,8 +38,8 @@ class Documents(Mask):
             raise ValueError(f"document ids have shape (batch, token); got {tuple(ids.shape)}")
         self.ids = ids
 
-    def key(self) -> Hashable:
-        return (tuple(self.ids.shape), tuple(self.ids.flatten().tolist()))
+    def holds(self) -> tuple[int, int]:
+        return self.ids.shape[0], 1
 
     def __repr__(self) -> str:
         return f"Documents(ids={tuple(self.ids.shape)})"
@@ -59,9 +57,12 @@ class Documents(Mask):
         row = cells.batch if ids.shape[0] > 1 else torch.zeros_like(cells.batch[:1])
         return ids[row, cells.query] == ids[row, cells.key]
 
-    def starts(self, batch: int, keys: int) -> Int[Tensor, "batch_or_1 keys"]:
+    def starts(
+        self, batch: int, keys: int, device: torch.device | str | None = None
+    ) -> Int[Tensor, "batch_or_1 keys"]:
         self.fit(Sizes(batch, 1, keys, keys))
-        same = rearrange(self.ids, "batch key -> batch key 1") == rearrange(
-            self.ids, "batch other -> batch 1 other"
+        ids = self.ids.to(torch.get_default_device() if device is None else device)
+        same = rearrange(ids, "batch key -> batch key 1") == rearrange(
+            ids, "batch other -> batch 1 other"
         )
         return same.to(torch.uint8).argmax(dim=-1)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from einops import rearrange
@@ -62,6 +62,8 @@ class Mask:
     name: ClassVar[str]
     counts_real_tokens: ClassVar[bool] = False
     """True: the rule depends on where the text starts, not only on distances."""
+    unrestricted: ClassVar[bool] = False
+    """True: the rule allows everything."""
 
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
         """May the query attend to the key? The four index tensors broadcast to one another."""
@@ -84,10 +86,10 @@ class Mask:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mask):
             return NotImplemented
-        return self is other or _normal.form(self) == _normal.form(other)
+        return self is other or _normal.same(self, other)
 
     def __hash__(self) -> int:
-        return hash(_normal.form(self))
+        return hash(frozenset(rule.key() for rule in _normal.needed(self)))
 
     def __repr__(self) -> str:
         options = ", ".join(f"{key}={value!r}" for key, value in vars(self).items())
@@ -95,7 +97,11 @@ class Mask:
 
     def key(self) -> Hashable:
         """What tells this rule from others of its class; equal keys mean equal rules."""
-        return tuple(vars(self).values())
+        return tuple(map(_content, vars(self).values()))
+
+    def holds(self) -> tuple[int, int]:
+        """How many batch rows and heads the rule tells apart; 1 where all are alike."""
+        return 1, 1
 
     def atoms(self) -> Iterator["Mask"]:
         """The rules that this mask combines."""
@@ -125,14 +131,13 @@ class Mask:
         for atom in self.atoms():
             atom.fit(sizes)
         device = rows.device
-        first = self._first_real(sizes)
         cells = Cells(
             sizes,
             batch=rearrange(torch.arange(batch, device=device), "batch -> batch 1 1 1"),
             head=rearrange(torch.arange(heads, device=device), "heads -> 1 heads 1 1"),
             query=rearrange(rows, "query -> 1 1 query 1"),
             key=rearrange(torch.arange(keys, device=device), "key -> 1 1 1 key"),
-            first=None if first is None else first.to(device),
+            first=self._first_real(sizes, device),
         )
         return self.on(cells)
 
@@ -150,36 +155,41 @@ class Mask:
             ValueError: If it cannot, naming both sizes.
         """
 
-    def _first_real(self, sizes: Sizes) -> Index | None:
+    def _first_real(self, sizes: Sizes, device: torch.device) -> Index | None:
         """The first real token of each row, where a rule here counts from it."""
         if not any(atom.counts_real_tokens for atom in self.atoms()):
             return None
         # Only rules that the answer depends on count: equal masks must give equal tensors.
-        needed = _normal.needed(self)
-        firsts = [atom.starts(sizes.batch, sizes.keys) for atom in needed if atom.pads]
-        firsts = [rearrange(first[:, 0], "batch -> batch 1 1 1") for first in firsts]
-        return reduce(torch.maximum, firsts) if firsts else None
+        known = [atom.keep(sizes.batch, sizes.keys, device) for atom in _normal.needed(self)]
+        keep = _all(known)
+        return None if keep is None else rearrange(_first(keep), "batch -> batch 1 1 1")
 
-    pads: ClassVar[bool] = False
-    """True: the rule says which tokens are real."""
-
-    def starts(self, batch: int, keys: int) -> Int[Tensor, "batch_or_1 keys"] | None:
-        """For each token, where its text starts; None: at index 0."""
-        return None
-
-    def positions(self, batch: int, queries: int) -> Int[Tensor, "batch_or_1 queries"]:
+    def positions(
+        self, batch: int, queries: int, device: torch.device | str | None = None
+    ) -> Int[Tensor, "batch_or_1 queries"]:
         """The position index of each token: counted from where its text starts.
 
         Left-padded rows count from their first real token, packed documents each from their own
         start. Tokens before the start get 0.
         """
-        starts = self.starts(batch, queries)
-        if starts is None:
-            return rearrange(torch.arange(queries), "queries -> 1 queries")
-        index = torch.arange(queries, device=starts.device)
-        return (index - starts).clamp(min=0)
+        index = rearrange(torch.arange(queries, device=device), "queries -> 1 queries")
+        starts, keep = self.starts(batch, queries, device), self.keep(batch, queries, device)
+        if starts is not None:
+            index = index - starts
+        if keep is not None:
+            first = rearrange(_first(keep), "batch -> batch 1")
+            index = torch.minimum(index, torch.arange(queries, device=device) - first)
+        return index.clamp(min=0)
 
-    def keep(self, batch: int, keys: int) -> Bool[Tensor, "batch keys"] | None:
+    def starts(
+        self, batch: int, keys: int, device: torch.device | str | None = None
+    ) -> Int[Tensor, "batch_or_1 keys"] | None:
+        """For each token, where its document starts; None: there is one document."""
+        return None
+
+    def keep(
+        self, batch: int, keys: int, device: torch.device | str | None = None
+    ) -> Bool[Tensor, "batch keys"] | None:
         """Which tokens are real; None where the mask does not say."""
         return None
 
@@ -193,7 +203,9 @@ class Mask:
         .##.
         ..##
         """
-        cells = self.dense(batch + 1, head + 1, n, n).expand(batch + 1, head + 1, n, n)
+        held = [(batch + 1, head + 1), *(atom.holds() for atom in self.atoms())]
+        batches, heads = (max(sizes) for sizes in zip(*held, strict=True))
+        cells = self.dense(batches, heads, n, n).expand(batches, heads, n, n)
         return "\n".join(
             "".join("#" if cell else "." for cell in row) for row in cells[batch, head].tolist()
         )
@@ -240,15 +252,17 @@ class Both(_Combination):
     def on(self, cells: Cells) -> Allowed:
         return reduce(torch.logical_and, [part.on(cells) for part in self.parts])
 
-    def starts(self, batch: int, keys: int) -> Int[Tensor, "batch_or_1 keys"] | None:
-        starts = [part.starts(batch, keys) for part in self.parts]
+    def starts(
+        self, batch: int, keys: int, device: torch.device | str | None = None
+    ) -> Int[Tensor, "batch_or_1 keys"] | None:
+        starts = [part.starts(batch, keys, device) for part in self.parts]
         starts = [start for start in starts if start is not None]
         return reduce(torch.maximum, starts) if starts else None
 
-    def keep(self, batch: int, keys: int) -> Bool[Tensor, "batch keys"] | None:
-        keeps = [part.keep(batch, keys) for part in self.parts]
-        keeps = [keep for keep in keeps if keep is not None]
-        return reduce(torch.logical_and, keeps) if keeps else None
+    def keep(
+        self, batch: int, keys: int, device: torch.device | str | None = None
+    ) -> Bool[Tensor, "batch keys"] | None:
+        return _all([part.keep(batch, keys, device) for part in self.parts])
 
 
 class Either(_Combination):
@@ -279,11 +293,28 @@ class Not(_Combination):
 def _combine(kind: type[_Combination], left: Mask, right: Mask) -> Mask:
     """Join two masks, dropping what cannot matter, so that cheap masks stay recognizable."""
     for one, other in ((left, right), (right, left)):
-        if one is other or getattr(one, "unrestricted", False):
+        if one is other or one.unrestricted:
             return other if kind is Both else one
-        if isinstance(one, Not) and getattr(one.parts[0], "unrestricted", False):
+        if isinstance(one, Not) and one.parts[0].unrestricted:
             return one if kind is Both else other
     parts = [
         part for mask in (left, right) for part in (mask.parts if type(mask) is kind else (mask,))
     ]
     return kind(*parts)
+
+
+def _content(value: Any) -> Hashable:
+    """An option as something to compare: a tensor by its numbers."""
+    if isinstance(value, Tensor):
+        return tuple(value.shape), tuple(value.flatten().tolist())
+    return value
+
+
+def _all(keeps: list[Tensor | None]) -> Tensor | None:
+    """What every mask that says so calls real; None where none says."""
+    known = [keep for keep in keeps if keep is not None]
+    return reduce(torch.logical_and, known) if known else None
+
+
+def _first(keep: Bool[Tensor, "batch keys"]) -> Int[Tensor, " batch"]:
+    return keep.to(torch.uint8).argmax(dim=-1)

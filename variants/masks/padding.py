@@ -1,9 +1,9 @@
 """The padding mask."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import torch
-from einops import rearrange, repeat
+from einops import rearrange
 from jaxtyping import Bool, Int
 from torch import Tensor
 
@@ -23,7 +23,6 @@ class Padding(Mask):
     """
 
     name = "padding"
-    pads = True
 
     def __init__(
         self,
@@ -40,10 +39,8 @@ class Padding(Mask):
         """The padding of a batch of token ids, of which pad_id is no real token."""
         return cls(keep=tokens != pad_id)
 
-    def key(self) -> Hashable:
-        content = self._lengths if self._keep is None else self._keep
-        assert content is not None
-        return (self._keep is None, tuple(content.shape), tuple(content.flatten().tolist()))
+    def holds(self) -> tuple[int, int]:
+        return self._known().shape[0], 1
 
     def __repr__(self) -> str:
         if self._keep is None:
@@ -66,20 +63,18 @@ class Padding(Mask):
         assert known is not None
         return known
 
-    def keep(self, batch: int, keys: int) -> Bool[Tensor, "batch keys"]:
+    def keep(
+        self, batch: int, keys: int, device: torch.device | str | None = None
+    ) -> Bool[Tensor, "batch keys"]:
         self.fit(Sizes(batch, 1, keys, keys))
         if self._keep is not None:
-            return self._keep
-        lengths = self._known()
-        return torch.arange(keys, device=lengths.device) < rearrange(lengths, "batch -> batch 1")
+            return self._keep.to(torch.get_default_device() if device is None else device)
+        index = torch.arange(keys, device=device)
+        return index < rearrange(self._known().to(index.device), "batch -> batch 1")
 
     def on(self, cells: Cells) -> Allowed:
-        keep = self.keep(cells.sizes.batch, cells.sizes.keys).to(cells.key.device)
+        keep = self.keep(cells.sizes.batch, cells.sizes.keys, cells.key.device)
         return keep[cells.batch, cells.key]
-
-    def starts(self, batch: int, keys: int) -> Int[Tensor, "batch keys"]:
-        first = self.keep(batch, keys).to(torch.uint8).argmax(dim=-1)
-        return repeat(first, "batch -> batch keys", keys=keys)
 
 
 def _whole(lengths: Tensor | Sequence[int]) -> Tensor:
