@@ -89,7 +89,8 @@ class _Builder:
         """A part, whose constructor may draw random numbers that depend on its path alone."""
         import torch
 
-        torch.manual_seed(seed_of(self.seed, "init", path))
+        # Not torch.manual_seed: it would also seed the generators of accelerators, for good.
+        torch.default_generator.manual_seed(seed_of(self.seed, "init", path))
         return build_part(kind, chosen or getattr(self.config, kind), self.dims, *given)
 
     def embedding(self) -> Any:
