@@ -117,7 +117,7 @@ class Best:
     """What tuning chose for one arm: the run with the lowest validation nll.
 
     `tried` counts the settings, failed ones too. `run_id`, `nll` (nats) and `config` are None when
-    no setting was finished. `options` are those that vary among the settings of the arm.
+    no setting was finished. `options` are those that vary among all tune runs looked at.
     """
 
     study: str
@@ -162,20 +162,30 @@ class Records(tuple[T, ...], Generic[T]):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one mapping per record, all with the keys that `columns` lists."""
-        names = self.columns()
-        return [_row(record, names) for record in self]
+        columns = self._table()
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def frame(self) -> "pandas.DataFrame":
         """Return a pandas table with the columns that `columns` lists."""
         import pandas  # pyright: ignore[reportMissingTypeStubs]
 
-        table: Any = pandas.DataFrame(self.rows(), columns=self.columns())
+        table: Any = pandas.DataFrame(self._table())
         kinds: dict[str, str] = {
             each.name: FRAME_TYPES[each.type]
             for each in fields(self.kind)
             if each.type in FRAME_TYPES
         }
         return table.astype(kinds)
+
+    def _table(self) -> dict[str, list[Any]]:
+        own = {each.name for each in fields(self.kind)}
+        return {
+            name: [
+                getattr(each, name) if name in own else getattr(each, "options", {}).get(name)
+                for each in self
+            ]
+            for name in self.columns()
+        }
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -204,10 +214,3 @@ def varying(configs: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any
 def _key(flat: Mapping[str, Any], name: str) -> str:
     # By type as well, so that 1, 1.0 and True stay three values.
     return f"{type(flat[name]).__name__}:{flat[name]!r}" if name in flat else "absent"
-
-
-def _row(record: object, names: list[str]) -> dict[str, Any]:
-    options: dict[str, Any] = getattr(record, "options", {})
-    return {
-        name: getattr(record, name) if hasattr(record, name) else options[name] for name in names
-    }

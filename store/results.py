@@ -100,7 +100,8 @@ class Results:
             for row in session.scalars(query):
                 arms.setdefault((row.study, row.task, row.arm), []).append(row)
             losses = _validation_losses(session, [row.id for rows in arms.values() for row in rows])
-            return [_best(rows, losses) for _, rows in sorted(arms.items())]
+            options = varying({row.id: row.config for rows in arms.values() for row in rows})
+            return [_best(rows, losses, options) for _, rows in sorted(arms.items())]
 
         return Records(self._transact(work), Best)
 
@@ -185,13 +186,14 @@ def _validation_losses(session: Session, run_ids: Iterable[int]) -> dict[int, fl
     return means
 
 
-def _best(rows: list[RunRow], losses: Mapping[int, float]) -> Best:
+def _best(
+    rows: list[RunRow], losses: Mapping[int, float], options: Mapping[int, dict[str, Any]]
+) -> Best:
     first = rows[0]
     tried = len({row.config_hash for row in rows})
     ranked = [row for row in rows if row.status == "done" and row.id in losses]
     if not ranked:
         return Best(first.study, first.task, first.arm, None, None, tried, None)
     won = min(ranked, key=lambda row: (losses[row.id], row.id))
-    options = varying({row.id: row.config for row in rows})[won.id]
     name = (won.study, won.task, won.arm)
-    return Best(*name, won.id, losses[won.id], tried, won.config, options)
+    return Best(*name, won.id, losses[won.id], tried, won.config, options[won.id])

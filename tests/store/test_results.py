@@ -154,7 +154,12 @@ def test_best_is_the_lowest_validation_nll(filled: Results) -> None:
         ("alibi", 5, 60.0, 2),
         ("rope", 2, 12.0, 2),
     ]
-    assert best[1].options == {"training.learning_rate": 0.2}
+    assert best[1].options == {
+        "encoder.position.name": "rope",
+        "encoder.position.theta": 10_000,
+        "training.learning_rate": 0.2,
+    }
+    assert filled.best(arm="rope")[0].options == {"training.learning_rate": 0.2}
     assert list(best.frame()["training.learning_rate"]) == [0.2, 0.2]
     assert [each.arm for each in filled.best(position="rope")] == ["rope"]
     with pytest.raises(StoreError, match="it takes no phase"):
@@ -164,12 +169,22 @@ def test_best_is_the_lowest_validation_nll(filled: Results) -> None:
 def test_an_arm_without_a_finished_setting_has_no_best(
     ledger: Ledger, make_run: MakeRun, url: str
 ) -> None:
-    ids = ledger.plan([make_run(phase="tune"), make_run(1, phase="tune")])
-    claim = ledger.claim("w", ids)
-    assert claim is not None
-    ledger.finish(claim, "diverged", reason="nan", scores=scores_of(0.1))
-    (best,) = Results(url).best()
-    assert (best.run_id, best.nll, best.tried, best.config) == (None, None, 1, None)
+    runs = [
+        make_run(seed, arm=arm, phase="tune", config=config_of(arm, 0.1))
+        for seed, arm in enumerate(("alibi", "rope", "rope"))
+    ]
+    ids = ledger.plan(runs)
+    for status in ("diverged", "done"):
+        claim = ledger.claim("w", ids)
+        assert claim is not None
+        ledger.finish(claim, status, scores=scores_of(0.1))
+    best = Results(url).best()
+    assert [(each.arm, each.run_id, each.tried) for each in best] == [
+        ("alibi", None, 1),
+        ("rope", 2, 1),
+    ]
+    assert best[0].config is None
+    assert best.frame()["encoder.position.name"].isna().tolist() == [True, False]
 
 
 def test_names_and_counts(filled: Results, ledger: Ledger) -> None:
