@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from store.results import Results
 
 RUN_TABLE = (
-    *("id", "study", "task", "arm", "phase", "seed", "status", "attempt", "parameters", "steps"),
-    *("wall_seconds", "finished_at", "reason"),
+    *("id", "study", "task", "arm", "phase", "seed", "status", "attempt"),
+    *("parameters", "wall_seconds", "reason"),
 )
 
 Storage = Annotated[str, typer.Option(help="Database URL.")]

@@ -99,18 +99,17 @@ def _print_table(rows: Rows, columns: Sequence[str]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0))
     for name in columns:
         numeric = any(isinstance(row[name], int | float) for row in rows)
-        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
     for row in rows:
         # As Text, since square brackets in plain strings would be read as markup.
         table.add_row(*(Text(short(row[name])) for name in columns))
     console = Console(highlight=False)
-    if not console.is_terminal:
-        # A file or a pipe has no edge to cut lines at.
-        width = Measurement.get(console, console.options.update(max_width=10**6), table).maximum
-        console = Console(highlight=False, width=max(width, 1))
+    # As wide as its content: rich would cut or fold cells at the edge of the terminal.
+    width = Measurement.get(console, console.options.update(max_width=10**6), table).maximum
+    console = Console(highlight=False, width=max(width, 1))
     console.print(table)
 
 
