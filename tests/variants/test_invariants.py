@@ -4,6 +4,7 @@ The names come from the tables, so a new part joins these tests by itself. The d
 every pair of parts at least once; the full product is marked slow.
 """
 
+from copy import deepcopy
 from functools import cache
 from itertools import product
 from typing import Any
@@ -18,14 +19,8 @@ from registry import build_encoder
 from variants.encoder import Encoder
 from variants.masks import Causal, Dense, Documents, Full, Mask, Padding, Window
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "window": {"radius": 2},
-    "prefix": {"length": 2},
-    "dilated": {"rate": 2},
-    "blocks": {"size": 3},
-}
-MADE_OF_TENSORS = {"dense", "documents", "padding"}
-MASKS = [name for name in registry.masks if name not in MADE_OF_TENSORS]
+MASKS = ["full", "causal", "window(radius=2)", "prefix(length=2)", "dilated(rate=2)"]
+MASKS += ["blocks(size=3)", "causal & ~window(radius=1)"]
 FEEDFORWARDS = list(registry.feedforwards)
 
 
@@ -49,10 +44,16 @@ each_backend = pytest.mark.parametrize("attention", list(registry.attentions))
 
 
 def build(**changes: Any) -> Encoder:
+    """An encoder in evaluation mode; its weights are shared between tests, which leave them be."""
+    return built(tuple(changes.items())).eval()
+
+
+@cache
+def built(changes: tuple[tuple[str, Any], ...]) -> Encoder:
     sizes = {"vocab_size": 12, "d_model": 16, "n_heads": 2, "n_layers": 2, "pad_id": 0}
-    encoder = build_encoder({**sizes, **changes}, seed=3)
+    encoder = build_encoder({**sizes, **dict(changes)}, seed=3)
     spread(encoder)
-    return encoder.eval()
+    return encoder
 
 
 def spread(encoder: Encoder) -> None:
@@ -65,19 +66,8 @@ def spread(encoder: Encoder) -> None:
 
 
 def chosen(parts: tuple[str, ...]) -> dict[str, Any]:
-    position, placement, feedforward, mask = parts
-    return {
-        "position": position,
-        "norm_placement": placement,
-        "feedforward": feedforward,
-        "mask": {"name": mask, **OPTIONS.get(mask, {})},
-    }
-
-
-@cache
-def shared(parts: tuple[str, ...]) -> Encoder:
-    """An encoder that no test changes."""
-    return build(**chosen(parts))
+    names = ("position", "norm_placement", "feedforward", "mask")
+    return dict(zip(names, parts, strict=True))
 
 
 def tokens_of(batch: int, length: int, seed: int = 0) -> Tensor:
@@ -117,11 +107,16 @@ def assert_same(one: dict[str, Tensor], other: dict[str, Tensor], tolerance: flo
         )
 
 
+def test_every_mask_that_a_config_can_name_is_tried_here() -> None:
+    tried = {mask.split("(")[0] for mask in MASKS}
+    assert tried >= {*registry.masks} - {"dense", "documents", "padding"}
+
+
 @each_combination
 def test_weights_sum_to_one_over_the_allowed_keys_and_are_zero_elsewhere(
     parts: tuple[str, ...],
 ) -> None:
-    encoder, tokens = shared(parts), ragged()
+    encoder, tokens = build(**chosen(parts)), ragged()
     allowed = (encoder.mask & Padding.from_tokens(tokens, 0)).dense(4, 2, 6, 6).expand(4, 2, 6, 6)
     weights = encoder(tokens, need_weights=True).weights
     assert weights is not None
@@ -133,7 +128,7 @@ def test_weights_sum_to_one_over_the_allowed_keys_and_are_zero_elsewhere(
 
 @each_combination
 def test_a_sample_alone_equals_itself_in_a_padded_batch(parts: tuple[str, ...]) -> None:
-    encoder, alone = shared(parts), tokens_of(1, 5)
+    encoder, alone = build(**chosen(parts)), tokens_of(1, 5)
     expected = encoder(alone).hidden
     for left, right in ((0, 1), (0, 11), (1, 0), (4, 0)):
         tokens = padded(alone, left, right)
@@ -212,7 +207,7 @@ def test_the_result_does_not_depend_on_the_precision(
     parts = {"position": position, "norm_placement": norm_placement, "attention": attention}
     tokens, mask = ragged(), Window(radius=3)
     exact, single, half = (
-        build(**parts).to(dtype)(tokens, mask=mask).hidden
+        deepcopy(build(**parts)).to(dtype)(tokens, mask=mask).hidden
         for dtype in (torch.float64, torch.float32, torch.bfloat16)
     )
     assert [x.dtype for x in (exact, single, half)] == [
@@ -278,7 +273,7 @@ def test_rows_of_a_batch_know_nothing_of_one_another(position: str) -> None:
 
 @each_position
 def test_order_and_direction_are_seen_exactly_where_declared(position: str) -> None:
-    encoder = build(position=position, readout="tokens").double()
+    encoder = deepcopy(build(position=position)).double()
     tokens = torch.tensor([[1, 2, 3, 4, 5, 6]])
     part = registry.positions[position]
     for order, seen in (
@@ -292,7 +287,7 @@ def test_order_and_direction_are_seen_exactly_where_declared(position: str) -> N
 
 @each_position
 def test_a_shift_of_all_positions_shows_exactly_where_declared(position: str) -> None:
-    encoder, tokens = build(position=position).double(), tokens_of(1, 6)
+    encoder, tokens = deepcopy(build(position=position)).double(), tokens_of(1, 6)
     index = torch.arange(6).unsqueeze(0)
     here, there = (encoder(tokens, positions=index + shift).hidden for shift in (0, 100))
     difference = (here - there).abs().max()
