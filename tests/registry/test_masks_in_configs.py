@@ -1,0 +1,90 @@
+"""Masks in configs: names, mappings and expressions, and everything that is none of these."""
+
+from typing import Any
+
+import pytest
+
+from registry import ConfigError, EncoderConfig, build_encoder
+from registry.choices import build_mask, resolve
+from variants.masks import Blocks, Causal, Dilated, Full, Mask, Prefix, Window
+
+
+@pytest.mark.parametrize(
+    ("value", "mask"),
+    [
+        ("full", Full()),
+        ("causal", Causal()),
+        ({"name": "causal", "align": "last"}, Causal(align="last")),
+        ({"name": "window", "left": 2, "right": 0}, Window(left=2, right=0)),
+        ("window(radius=1)", Window(radius=1)),
+        ("causal & ~window(radius=2)", Causal() & ~Window(radius=2)),
+        ("prefix(length=3) | dilated(rate=2)", Prefix(3) | Dilated(2)),
+        ("~(causal | blocks(size=2)) & full", ~(Causal() | Blocks(2)) & Full()),
+        ('causal(align="first")', Causal(align="first")),
+    ],
+)
+def test_a_mask_is_a_name_a_mapping_or_an_expression(value: Any, mask: Mask) -> None:
+    assert build_mask(resolve("mask", value)) == mask
+    assert build_encoder({"mask": value}, seed=0).mask == mask
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("causal&~window( radius = 2 )", "causal & ~window(radius=2)"),
+        ("window(radius=2)", {"name": "window", "radius": 2}),
+        ("(causal)", "causal"),
+        ("(causal & full)", "causal & full"),
+    ],
+)
+def test_spelling_does_not_make_another_config(one: Any, other: Any) -> None:
+    assert EncoderConfig(mask=one) == EncoderConfig(mask=other)
+
+
+@pytest.mark.parametrize("name", ["full", "causal", "causal | full", "causal & full"])
+def test_backends_can_tell_a_simple_mask_by_its_class(name: str) -> None:
+    assert type(build_encoder({"mask": name}, seed=0).mask) in (Full, Causal)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("dense", "dense is made of a tensor, so it goes to the call, not into a config"),
+        ("causal & documents", "documents is made of a tensor"),
+        ({"name": "padding", "lengths": [1, 2]}, "padding is made of a tensor"),
+        ("causal &", "not an expression (invalid syntax)"),
+        ("", "not an expression"),
+        ("causal & cusal", "no mask is named 'cusal'; did you mean 'causal'?"),
+        ("causal + full", "'causal + full' is not part of a mask"),
+        ("causal and full", "'causal and full' is not part of a mask"),
+        ("not causal", "'not causal' is not part of a mask"),
+        ("window(2)", "'window(2)' is not part of a mask"),
+        ("window.x(radius=2)", "is not part of a mask"),
+        ("__import__('os')", "is not part of a mask"),
+        ("1", "'1' is not part of a mask"),
+        ("window(radius=causal)", "options are plain values"),
+        ("window(radius={[]: 1})", "options are plain values"),
+        ("window(radius=1, radius=2)", "each option is said once"),
+        ("window(**{'radius': 1})", "each option is said once"),
+        ("window(name='full')", "each option is said once"),
+        ("window(radius='2')", "input should be a valid integer; got '2'"),
+        ("window(radus=2)", "did you mean 'radius'?"),
+        ("window()", "a window has either a radius or sides"),
+        ("~window(radius=-1)", "a window reaches 0 or more tokens; got left=-1"),
+        ("prefix", "length: this key is required"),
+        ({"name": "causal & full", "x": 1}, "unknown key 'x'"),
+        ({"name": "causal", "align": "middle"}, "align"),
+    ],
+)
+def test_what_is_no_mask_is_one_problem_under_the_key_mask(value: Any, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        EncoderConfig(mask=value)
+    (problem,) = caught.value.problems
+    assert problem.key.split(".")[0] == "mask"
+    assert said in str(problem)
+
+
+def test_the_message_shows_what_an_expression_may_say() -> None:
+    with pytest.raises(ConfigError, match='such as "causal & ~window') as caught:
+        EncoderConfig(mask="causal ^ full")
+    assert "got 'causal ^ full'" in str(caught.value)
