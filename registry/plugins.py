@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import dropwhile
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, cast
@@ -120,15 +121,16 @@ def _failed(spec: str, error: BaseException) -> ConfigError:
     """What went wrong, with the last line of the plug-in's own file that led there."""
     if isinstance(error, SyntaxError):
         return _refused(spec, f"{error.filename}, line {error.lineno}: SyntaxError: {error.msg}")
-    machinery = (__file__, importlib.__file__)
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename not in machinery and not frame.filename.startswith("<frozen")
-    ]
-    own = [frame for frame in frames if frame.filename == frames[0].filename]
+    frames = traceback.extract_tb(error.__traceback__)
+    imported = dropwhile(lambda frame: not _is_import(frame), frames)
+    ran = list(dropwhile(_is_import, imported))
+    own = [frame for frame in ran if frame.filename == ran[0].filename]
     place = f"{own[-1].filename}, line {own[-1].lineno}: " if own else ""
     return _refused(spec, f"{place}{type(error).__name__}: {error}")
+
+
+def _is_import(frame: traceback.FrameSummary) -> bool:
+    return frame.filename.startswith("<frozen importlib")
 
 
 def _facts(part: type) -> Iterator[str]:

@@ -1,7 +1,25 @@
-"""Settings of the whole test run."""
+"""Settings of the whole test run; every test leaves the tables as it found them."""
 
 import os
 
 # Before torch is imported, here and in the processes that tests start: tests that run beside one
 # another would fight over the cores otherwise, and numbers depend on the thread count.
 os.environ["OMP_NUM_THREADS"] = "1"
+
+from collections.abc import Iterator
+
+import pytest
+
+from registry.table import TABLES
+
+
+@pytest.fixture(autouse=True)
+def tables_as_they_were() -> Iterator[None]:
+    before = {kind: set(table) for kind, table in TABLES.items()}
+    yield
+    for kind, table in list(TABLES.items()):
+        if kind not in before:
+            del TABLES[kind]
+            continue
+        for name in set(table) - before[kind]:
+            table.discard(name)
