@@ -124,14 +124,13 @@ def _ready(
     from registry.plugins import load
     from registry.table import UnknownNameError
     from studies.plan import Plan
-    from studies.settings import check_settings, gather
+    from studies.settings import gather
 
     if budget not in study.budgets:
         raise UnknownNameError("budget", budget, list(study.budgets))
     loaded = [load(plugin) for plugin in plugins]
-    data = gather(study.budgets[budget].settings, config, assignments)
-    data["study"] |= {key: value for key, value in told.items() if value is not None}
-    settings = check_settings(data, None if config is None else str(config))
+    options = {key: value for key, value in told.items() if value is not None}
+    settings = gather(study.budgets[budget].settings, config, assignments, options)
     provenance = {
         "command": sys.argv[1:],
         "budget": budget,

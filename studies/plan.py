@@ -1,7 +1,7 @@
 """Plan a study: which runs it is made of, and what identifies each."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from registry.choices import Choice
@@ -88,37 +88,41 @@ class Plan:
         A single learning rate leaves nothing to choose, so there are none.
         """
         rates = self.settings.study.learning_rates
+        seeds = range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + self.settings.study.tuning_seeds)
         for rate in rates if len(rates) > 1 else ():
-            for seed in range(self.settings.study.tuning_seeds):
-                yield self.run(cell, rate, "tune", TUNING_SEEDS_FROM + seed)
+            yield from self.runs(cell, rate, "tune", seeds)
 
     def confirming(self, cell: Cell, learning_rate: float) -> Iterator["PlannedRun"]:
         """The confirming runs of a cell, once its learning rate is chosen."""
-        for seed in range(self.settings.study.seeds):
-            yield self.run(cell, learning_rate, "confirm", seed)
+        yield from self.runs(cell, learning_rate, "confirm", range(self.settings.study.seeds))
 
-    def run(self, cell: Cell, learning_rate: float, phase: str, seed: int) -> "PlannedRun":
-        """One run, with the hash that identifies it."""
+    def runs(
+        self, cell: Cell, learning_rate: float, phase: str, seeds: Iterable[int]
+    ) -> Iterator["PlannedRun"]:
+        """The replicates of one config, each with the hash that identifies it."""
         from store.records import PlannedRun
 
         config = self.config(cell, learning_rate)
         kept, parts = without_defaults(config), list(parts_of(config))
         foreign = {name: source_hash(part) for name, part in parts if is_plugin(part)}
-        return PlannedRun(
+        first = PlannedRun(
             study=self.study.name,
             task=cell.task,
             arm=cell.arm,
             phase=phase,
-            seed=seed,
+            seed=0,
             config=config.model_dump(mode="json"),
             config_hash=hash_of(kept),
             code_hash=hash_of({name: source_hash(part) for name, part in parts}),
-            identity=hash_of([self.study.name, phase, seed, kept, foreign]),
+            identity="",
             steps=config.training.steps,
             environment_id=self.environment_id,
             priority=0 if phase == "tune" else 1,
             provenance={**self.provenance, "plugin_parts": foreign},
         )
+        for seed in seeds:
+            identity = hash_of([self.study.name, phase, seed, kept, foreign])
+            yield replace(first, seed=seed, identity=identity)
 
     def check(self) -> None:
         """Check every arm on every task.
@@ -146,8 +150,6 @@ class Plan:
 
     def _of_arm(self, problem: Problem, arm: str) -> Problem:
         if problem.key.startswith(f"encoder.{self.study.kind}"):
-            from dataclasses import replace
-
             return replace(problem, key=f"study.arms ({arm})")
         return problem
 

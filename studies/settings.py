@@ -4,6 +4,7 @@ Defaults of the budget < a YAML file < `--set` and the other options of the comm
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field, SerializeAsAny, Strict, V
 import studies.tasks  # noqa: F401  (announces the table of tasks)
 from registry.choices import STRICT, Choice, among
 from registry.config import EncoderConfig
-from registry.problems import ConfigError, Problem, mapping, problems_of
+from registry.problems import ConfigError, Problem, problems_of
 from registry.yaml_file import parse_yaml, read_yaml
 from studies.schedules import Schedule
 
@@ -22,7 +23,17 @@ TUNING_SEEDS_FROM = 1000
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 TaskChoice = Annotated[SerializeAsAny[Choice], among("task")]
-Lengths = Annotated[tuple[Count, ...], Strict(False), Field(min_length=1)]
+
+
+def _some(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not values:
+        raise ValueError("at least one is needed; got none")
+    return values
+
+
+Many = (Strict(False), AfterValidator(_some))
+"""A list of YAML, with at least one item."""
+Lengths = Annotated[tuple[Count, ...], *Many]
 
 
 def _ascending(pair: tuple[int, ...]) -> tuple[int, ...]:
@@ -87,11 +98,11 @@ class StudySettings(Strictly):
     """How a study is run: its panels, arms, seeds, and the learning rates that each arm tries."""
 
     seed: int = 0
-    panels: Annotated[tuple[Panel, ...], Strict(False), Field(min_length=1)]
-    arms: Annotated[tuple[str, ...], Strict(False), Field(min_length=1)]
+    panels: Annotated[tuple[Panel, ...], *Many]
+    arms: Annotated[tuple[str, ...], *Many]
     seeds: Annotated[int, Field(ge=1, le=TUNING_SEEDS_FROM)] = 8
     tuning_seeds: Count = 1
-    learning_rates: Annotated[tuple[Rate, ...], Strict(False), Field(min_length=1)]
+    learning_rates: Annotated[tuple[Rate, ...], *Many]
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.8
 
 
@@ -105,17 +116,47 @@ class Settings(Strictly):
 
 
 def gather(
-    defaults: Mapping[str, Any], file: Path | None, assignments: Iterable[str]
-) -> dict[str, Any]:
-    """The settings that the user's file and assignments make of a budget's defaults.
+    defaults: Mapping[str, Any],
+    file: Path | None = None,
+    assignments: Iterable[str] = (),
+    options: Mapping[str, Any] | None = None,
+) -> Settings:
+    """The settings of a study.
+
+    Args:
+        defaults: Those of the budget.
+        file: A YAML file that changes some of them.
+        assignments: Changes that win over the file, as `dotted.key=value`.
+        options: Keys of `study` that win over all.
 
     Raises:
-        ConfigError: If the file or an assignment cannot be read.
+        ConfigError: If something cannot be read or breaks a rule; every problem is told.
     """
-    user: dict[str, Any] = {} if file is None else dict(read_yaml(file))
+    in_file = {} if file is None else read_yaml(file)
+    user: dict[str, Any] = dict(in_file)
     for assignment in assignments:
         user = merge(user, assigned(assignment))
-    return merge(dict(defaults), _panels_of_task(defaults, user))
+    user = merge(user, {"study": options}) if options else user
+    one_task = "task" in user
+    data = merge(dict(defaults), _panels_of_task(defaults, user))
+    try:
+        return Settings(**data)
+    except ValidationError as error:
+        problems = problems_of(error, Settings)
+    raise ConfigError(_as_typed(problem, in_file, file, one_task) for problem in problems)
+
+
+def _as_typed(
+    problem: Problem, in_file: Mapping[str, Any], file: Path | None, one_task: bool
+) -> Problem:
+    """A problem under the key that the user wrote, and with the file that holds it."""
+    key = problem.key
+    if one_task and key.startswith("study.panels.0.task"):
+        key = key.removeprefix("study.panels.0.")
+    value: Any = in_file
+    for step in key.split("."):
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return replace(problem, key=key, file=None if value is None else str(file))
 
 
 def _panels_of_task(defaults: Mapping[str, Any], user: dict[str, Any]) -> dict[str, Any]:
@@ -123,8 +164,9 @@ def _panels_of_task(defaults: Mapping[str, Any], user: dict[str, Any]) -> dict[s
 
     `training.steps` holds for every panel, so it also takes the place of their own steps.
     """
-    known = [dict(panel) for panel in user.get("study", {}).get("panels", [])]
-    panels = known or [dict(panel) for panel in defaults["study"]["panels"]]
+    known = user.get("study", {}).get("panels")
+    panels = [dict(panel) for panel in known or defaults["study"]["panels"]]
+    user = dict(user)
     task = user.pop("task", None)
     if task is not None:
         panels = [_panel_of(task, panels)]
@@ -188,19 +230,6 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
         else:
             merged[key] = value
     return merged
-
-
-def check_settings(data: Mapping[str, Any], file: str | None = None) -> Settings:
-    """The checked settings.
-
-    Raises:
-        ConfigError: If they break a rule; every problem is told.
-    """
-    try:
-        return Settings(**mapping(data))
-    except ValidationError as error:
-        problems = problems_of(error, Settings)
-    raise ConfigError(problem.under("", file) for problem in problems)
 
 
 def check_run(data: Mapping[str, Any]) -> RunConfig:

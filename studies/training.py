@@ -146,15 +146,15 @@ def gradient_norm(
     Raises:
         Diverged: If it is not finite, naming the first parameter at fault.
     """
-    limit = math.inf if clip_norm is None else clip_norm
-    norm = nn.utils.clip_grad_norm_(parameters.values(), limit).item()
+    gradients = {name: one.grad for name, one in parameters.items() if one.grad is not None}
+    total = nn.utils.get_total_norm(gradients.values())
+    norm = total.item()
     if not math.isfinite(norm):
-        lost = (
-            f"the gradient of {name}"
-            for name, parameter in parameters.items()
-            if parameter.grad is not None and not parameter.grad.isfinite().all()
-        )
-        raise Diverged(f"step {step}: {next(lost, 'the norm of the gradient')} is not finite")
+        lost = (name for name, gradient in gradients.items() if not gradient.isfinite().all())
+        where = next((f"the gradient of {name}" for name in lost), "the norm of the gradient")
+        raise Diverged(f"step {step}: {where} is not finite")
+    if clip_norm is not None:
+        nn.utils.clip_grads_with_norm_(parameters.values(), clip_norm, total)
     return norm
 
 

@@ -1,0 +1,166 @@
+"""Evaluation, against numbers counted by hand."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from studies.evaluation import Measured, evaluate, skill_of, validation_lengths
+from studies.seeds import Seeds
+from studies.tasks.first_last_match import FirstLastMatch
+from studies.tasks.shift import Shift
+from studies.tasks.task import Task
+from variants.positions import BeyondTableError
+
+CPU = torch.device("cpu")
+
+
+class Says(nn.Module):
+    """Answers with what a function of the tokens says, sure of it."""
+
+    def __init__(self, answer, n_classes: int) -> None:
+        super().__init__()
+        self.answer, self.n_classes = answer, n_classes
+
+    def forward(self, tokens: Tensor) -> SimpleNamespace:
+        answers = self.answer(tokens).clamp(min=0)
+        return SimpleNamespace(logits=10.0 * F.one_hot(answers, self.n_classes).float())
+
+
+def measure(model: nn.Module, task: Task, length: int = 6, **given: int) -> dict[str, Measured]:
+    settings = {"examples": 100, "batch_size": 100} | given
+    found = evaluate(model, task, [length], "test", Seeds(0, 0), device=CPU, **settings)
+    return {one.metric: one for one in found}
+
+
+@pytest.mark.parametrize("task", [Shift(k=2, alphabet=4), FirstLastMatch(alphabet=4)])
+def test_the_exact_solver_scores_one(task: Task) -> None:
+    found = measure(Says(task.solve, task.n_classes), task)
+
+    assert found["accuracy"].value == found["exact"].value == found["skill"].value == 1.0
+    assert found["nll"].value < 1e-3
+
+
+def test_only_scored_answers_count() -> None:
+    task = Shift(k=2, alphabet=4)
+
+    found = measure(Says(task.solve, 4), task, length=6)
+
+    assert found["accuracy"].n == found["accuracy"].correct == 100 * 4
+    assert found["exact"].n == 100
+
+
+def test_one_wrong_answer_a_sequence_leaves_no_exact_match() -> None:
+    task = Shift(k=2, alphabet=4)
+
+    def almost(tokens: Tensor) -> Tensor:
+        answers = task.solve(tokens).clone()
+        answers[:, -1] = (answers[:, -1] + 1) % 4
+        return answers
+
+    found = measure(Says(almost, 4), task, length=6)
+
+    assert found["accuracy"].value == pytest.approx(3 / 4)
+    assert found["exact"].value == 0
+
+
+def test_a_blind_guess_has_about_zero_skill() -> None:
+    task = FirstLastMatch(alphabet=4)
+
+    found = measure(Says(lambda tokens: torch.zeros(len(tokens), dtype=torch.long), 2), task, 4)
+
+    floor = task.floors(4).highest
+    assert found["skill"].value == pytest.approx((found["accuracy"].value - floor) / (1 - floor))
+    assert found["accuracy"].value == pytest.approx(0.5, abs=0.2)
+
+
+def test_skill_is_zero_at_the_floor_and_one_at_perfection() -> None:
+    assert skill_of(0.25, 0.25) == 0
+    assert skill_of(1.0, 0.25) == 1
+    assert skill_of(0.1, 0.25) == pytest.approx(-0.2)
+
+
+def test_results_do_not_depend_on_the_batch_size() -> None:
+    task = Shift(k=1, alphabet=3)
+    torch.manual_seed(0)
+    table = torch.randn(4, 3)
+
+    class Table(nn.Module):
+        def forward(self, tokens: Tensor) -> SimpleNamespace:
+            return SimpleNamespace(logits=table[tokens])
+
+    whole = measure(Table(), task, batch_size=100)
+    parts = measure(Table(), task, batch_size=7)
+
+    for metric in ("accuracy", "exact", "skill"):
+        assert whole[metric] == parts[metric]
+    assert whole["nll"].value == pytest.approx(parts["nll"].value, rel=1e-9)
+
+
+def test_the_nll_is_a_mean_over_answers_in_nats() -> None:
+    task = Shift(k=1, alphabet=4)
+
+    class Flat(nn.Module):
+        def forward(self, tokens: Tensor) -> SimpleNamespace:
+            return SimpleNamespace(logits=torch.zeros(*tokens.shape, 4))
+
+    assert measure(Flat(), task)["nll"].value == pytest.approx(math.log(4))
+
+
+def test_the_set_is_fixed_by_replicate_split_and_length() -> None:
+    seen: list[Tensor] = []
+
+    def remember(tokens: Tensor) -> Tensor:
+        seen.append(tokens)
+        return torch.zeros_like(tokens)
+
+    task, model = Shift(k=1, alphabet=4), Says(remember, 4)
+    for split, replicate in (("test", 0), ("test", 0), ("validation", 0), ("test", 1)):
+        evaluate(model, task, [6], split, Seeds(0, replicate), 50, 50, CPU)
+
+    assert torch.equal(seen[0], seen[1])
+    assert not torch.equal(seen[0], seen[2])
+    assert not torch.equal(seen[0], seen[3])
+
+
+def test_a_length_that_the_model_refuses_is_measured_as_nothing() -> None:
+    class Short(nn.Module):
+        def forward(self, tokens: Tensor) -> SimpleNamespace:
+            if tokens.shape[1] > 5:
+                raise BeyondTableError("too long")
+            return SimpleNamespace(logits=torch.zeros(*tokens.shape, 4))
+
+    task = Shift(k=1, alphabet=4)
+    found = evaluate(Short(), task, [5, 6], "test", Seeds(0, 0), 10, 10, CPU)
+
+    assert all(one.value is not None for one in found if one.length == 5)
+    assert [(one.value, one.n, one.correct) for one in found if one.length == 6] == [
+        (None, 0, None)
+    ] * 4
+
+
+@pytest.mark.parametrize(
+    ("shortest", "longest", "expected"),
+    [(2, 16, [2, 4, 6, 8, 10, 12, 14, 16]), (4, 6, [4, 5, 6]), (7, 7, [7])],
+)
+def test_validation_covers_the_trained_lengths(
+    shortest: int, longest: int, expected: list[int]
+) -> None:
+    assert validation_lengths(shortest, longest) == expected
+
+
+def test_evaluation_draws_nothing_from_dropout() -> None:
+    class Dropping(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.drop = nn.Dropout(0.5)
+
+        def forward(self, tokens: Tensor) -> SimpleNamespace:
+            return SimpleNamespace(logits=self.drop(torch.ones(*tokens.shape, 4)))
+
+    found = measure(Dropping().train(), Shift(k=1, alphabet=4))
+
+    assert found["nll"].value == pytest.approx(math.log(4))

@@ -1,0 +1,157 @@
+"""Plans: which runs a study is made of, and what identifies a run."""
+
+from typing import Any
+
+import pytest
+
+from registry import ConfigError, positions, register
+from studies.extrapolation import QUICK, STUDY
+from studies.plan import Plan
+from studies.settings import check_run, gather
+from variants.positions import Position
+
+
+def plan(*assignments: str) -> Plan:
+    return Plan(STUDY, gather(QUICK, None, assignments))
+
+
+def everything(made: Plan) -> list[Any]:
+    return [
+        run
+        for cell in made.cells()
+        for run in (*made.tuning(cell), *made.confirming(cell, made.settings.study.learning_rates[0]))
+    ]
+
+
+def identities(*assignments: str) -> list[str]:
+    return [run.identity for run in everything(plan(*assignments))]
+
+
+def test_quick_is_the_protocol_that_its_text_promises() -> None:
+    made = plan()
+    runs = everything(made)
+
+    assert len(runs) == 2 * 6 * (3 + 8)
+    assert {(run.task, run.steps) for run in runs} == {("shift", 600), ("nearest_marked", 800)}
+    assert sorted({run.config["training"]["learning_rate"] for run in runs}) == [1e-3, 3e-3, 1e-2]
+    config = runs[0].config
+    assert config["training"] | {"steps": 0} == {
+        "steps": 0, "batch_size": 64, "learning_rate": 1e-3, "weight_decay": 0.01, "clip_norm": 1.0,
+        "schedule": "linear", "warmup_steps": 50, "final_rate": 0.1, "train_lengths": [2, 16],
+        "dtype": "float32",
+    }  # fmt: skip
+    assert config["evaluation"]["test_lengths"] == [16, 17, 18, 20, 24, 32, 64, 128]
+    encoder = config["encoder"]
+    assert (encoder["d_model"], encoder["n_heads"], encoder["n_layers"]) == (32, 4, 2)
+    assert encoder["feedforward"] == {"name": "gelu", "d_ff": 128}
+    assert encoder["norm_placement"] == {"name": "pre"}
+    assert encoder["initializer"] == {"name": "torch_default"}
+    assert encoder["embedding_scale"] is False
+
+
+def test_arms_differ_in_their_position_and_in_nothing_else() -> None:
+    made = plan()
+    configs = [made.config(cell, 1e-3).model_dump() for cell in made.cells() if cell.task == "shift"]
+
+    names = {config["encoder"].pop("position")["name"] for config in configs}
+
+    assert names == {"none", "sinusoidal", "learned", "rope", "alibi", "t5_bias"}
+    assert all(config == configs[0] for config in configs)
+
+
+def test_a_learned_table_gets_a_row_for_every_tested_index() -> None:
+    made = plan("evaluation.test_lengths=[16, 300]")
+    [cell] = [cell for cell in made.cells() if (cell.arm, cell.task) == ("learned", "shift")]
+
+    assert made.config(cell, 1e-3).encoder.position.max_length == 300
+
+
+def test_tuning_and_confirming_use_different_seeds() -> None:
+    made = plan()
+    cell = made.cells()[0]
+
+    tuned = {run.seed for run in made.tuning(cell)}
+    confirmed = {run.seed for run in made.confirming(cell, 1e-3)}
+
+    assert confirmed == set(range(8))
+    assert tuned.isdisjoint(confirmed)
+
+
+def test_one_learning_rate_leaves_nothing_to_tune() -> None:
+    made = plan("study.learning_rates=[0.01]")
+
+    assert [run for cell in made.cells() for run in made.tuning(cell)] == []
+
+
+def test_every_run_has_an_identity_of_its_own_and_keeps_it() -> None:
+    assert len(set(identities())) == 132
+    assert identities() == identities()
+
+
+def test_a_new_arm_leaves_the_identity_of_the_others() -> None:
+    assert set(identities("study.arms=[rope]")) < set(identities("study.arms=[rope, alibi]"))
+
+
+def test_a_value_equal_to_its_default_changes_no_identity() -> None:
+    assert identities("training.dtype=float32", "encoder.norm.eps=1e-5") == identities()
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        "encoder.n_heads=2",
+        "encoder.norm.eps=1e-6",
+        "training.steps=601",
+        "training.weight_decay=0.02",
+        "evaluation.examples=511",
+        "study.seed=1",
+        "task={name: shift, k: 2}",
+    ],
+)
+def test_whatever_the_numbers_depend_on_changes_every_identity(assignment: str) -> None:
+    assert set(identities(assignment)).isdisjoint(identities())
+
+
+def test_a_stored_config_is_the_config_again() -> None:
+    for run in everything(plan()):
+        assert check_run(run.config).model_dump(mode="json") == run.config
+
+
+def test_a_changed_variant_of_the_user_is_another_run() -> None:
+    def identity(width: int) -> str:
+        namespace: dict[str, Any] = {"Position": Position, "__name__": "my_variants"}
+        exec(f"class Mine(Position):\n    name = 'mine'\n    def width(self): return {width}", namespace)
+        register(namespace["Mine"])
+        return identities("study.arms=[mine]")[0]
+
+    try:
+        assert identity(1) == identity(1)
+        assert identity(1) != identity(2)
+    finally:
+        positions.discard("mine")
+
+
+@pytest.mark.parametrize(
+    ("assignment", "told"),
+    [
+        ("study.arms=[roep]", "study.arms (roep): no position is named 'roep'; did you mean 'rope'?"),
+        ("study.arms=[rope, rope]", "the arm 'rope' is named twice"),
+        ("encoder.position=rope", "name them by --arms"),
+        ("encoder.vocab_size=9", "encoder.vocab_size: the task decides this key"),
+        ("encoder.d_modle=9", "encoder.d_modle: unknown key 'd_modle'; did you mean 'd_model'?"),
+        ("encoder.n_heads=5", "encoder.n_heads: every head needs the same width"),
+        ("encoder.n_heads=32", "study.arms (rope): rope turns channels in pairs"),
+        ("evaluation.test_lengths=[3, 16]", "shift(k=3, alphabet=8) has answers from length 4 on; got 3"),
+        ("training.train_lengths=[2, 3]", "training.train_lengths: shift"),
+    ],
+)  # fmt: skip
+def test_a_plan_that_cannot_be_done_is_refused(assignment: str, told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        plan(assignment).check()
+
+    assert told in str(caught.value)
+
+
+def test_the_budgets_can_all_be_planned() -> None:
+    for budget in STUDY.budgets.values():
+        Plan(STUDY, gather(budget.settings)).check()

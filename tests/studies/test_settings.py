@@ -1,0 +1,155 @@
+"""Settings: how defaults, file and assignments come together, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from registry import ConfigError
+from studies.settings import Training, assigned, gather, merge
+
+DEFAULTS = {
+    "encoder": {"d_model": 32, "feedforward": {"name": "gelu", "d_ff": 128}},
+    "training": {"warmup_steps": 5},
+    "study": {
+        "arms": ["rope", "none"],
+        "learning_rates": [1e-3, 3e-3],
+        "panels": [
+            {"task": {"name": "shift", "k": 3}, "steps": 600},
+            {"task": "nearest_marked", "steps": 800},
+        ],
+    },
+}
+
+
+def settle(*assignments: str, file: Path | None = None):
+    return gather(DEFAULTS, file, assignments)
+
+
+def refused(*assignments: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        settle(*assignments)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_assignments_win_over_the_file_and_the_file_over_the_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("training: {batch_size: 8, warmup_steps: 7}\nevaluation: {examples: 9}\n")
+
+    settings = settle("training.batch_size=16", file=file)
+
+    assert settings.training.batch_size == 16
+    assert settings.training.warmup_steps == 7
+    assert settings.evaluation.examples == 9
+    assert settings.encoder["d_model"] == 32
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a=1e-4", 1e-4),
+        ("a=1e+4", 1e4),
+        ("a=no", "no"),
+        ("a=true", True),
+        ("a=[1, 2]", [1, 2]),
+        ("a=", None),
+        ("a=x=y", "x=y"),
+    ],
+)
+def test_values_of_assignments_are_yaml(text: str, value: object) -> None:
+    assert assigned(text) == {"a": value}
+
+
+def test_an_assignment_nests_by_its_dots() -> None:
+    assert assigned("a.b.c=3") == {"a": {"b": {"c": 3}}}
+
+
+@pytest.mark.parametrize("text", ["a", "=1", "a..b=1", ".a=1"])
+def test_an_assignment_without_key_or_value_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="an assignment reads dotted.key=value"):
+        assigned(text)
+
+
+def test_options_of_the_same_choice_add_up_and_another_choice_replaces() -> None:
+    below = {"feedforward": {"name": "gelu", "d_ff": 128}}
+
+    assert merge(below, {"feedforward": {"d_ff": 64}}) == {
+        "feedforward": {"name": "gelu", "d_ff": 64}
+    }
+    assert merge(below, {"feedforward": "gelu"}) == below
+    assert merge(below, {"feedforward": "relu"}) == {"feedforward": "relu"}
+    assert merge(below, {"feedforward": {"name": "relu"}}) == {"feedforward": {"name": "relu"}}
+    assert merge({"norm": "layernorm"}, {"norm": {"eps": 1e-3}}) == {
+        "norm": {"name": "layernorm", "eps": 1e-3}
+    }
+
+
+def test_merging_leaves_its_arguments_alone() -> None:
+    below, above = {"a": {"b": 1}}, {"a": {"c": 2}}
+
+    merge(below, above)
+
+    assert (below, above) == ({"a": {"b": 1}}, {"a": {"c": 2}})
+
+
+def test_a_task_takes_the_place_of_all_panels_and_keeps_the_steps_of_its_own() -> None:
+    [panel] = settle("task=nearest_marked").study.panels
+
+    assert (panel.task.name, panel.steps) == ("nearest_marked", 800)
+
+
+def test_options_of_a_named_task_are_set() -> None:
+    [panel] = settle("task.name=shift", "task.k=1").study.panels
+
+    assert (str(panel.task), panel.steps) == ("shift(k=1, alphabet=8)", 600)
+
+
+def test_a_task_that_is_not_in_the_study_takes_the_steps_of_training() -> None:
+    settings = settle("task=reverse")
+
+    assert settings.study.panels[0].task.name == "reverse"
+    assert settings.study.panels[0].steps is None
+
+
+def test_an_option_of_no_task_in_particular_is_refused_where_there_are_several() -> None:
+    [problem] = refused("task.k=1")
+
+    assert "task.k needs task.name as well" in problem
+    assert "shift, nearest_marked" in problem
+
+
+def test_steps_set_by_the_user_hold_for_every_task() -> None:
+    settings = settle("training.steps=5")
+
+    assert settings.training.steps == 5
+    assert [panel.steps for panel in settings.study.panels] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("assignment", "told"),
+    [
+        ("training.batchsize=3", "training.batchsize: unknown key 'batchsize'; did you mean 'batch_size'?"),
+        ("trainning.steps=3", "trainning: unknown key 'trainning'; did you mean 'training'?"),
+        ("training.steps='4'", "training.steps: input should be a valid integer; got '4'"),
+        ("training.steps=0", "training.steps: input should be greater than or equal to 1; got 0"),
+        ("training.learning_rate=.nan", "training.learning_rate:"),
+        ("training.schedule=linea", "training.schedule:"),
+        ("training.train_lengths=[5, 2]", "training.train_lengths: train_lengths is [shortest, longest]"),
+        ("study.learning_rates=[]", "study.learning_rates:"),
+        ("study.arms=[]", "study.arms:"),
+        ("study.seeds=0", "study.seeds:"),
+        ("task=shfit", "no task is named 'shfit'; did you mean 'shift'?"),
+        ("task={name: shift, kk: 2}", "unknown key 'kk'; did you mean 'k'?"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused_with_its_key(assignment: str, told: str) -> None:
+    [problem] = refused(assignment)
+
+    assert told in problem
+
+
+def test_every_problem_is_told_at_once() -> None:
+    assert len(refused("training.steps=0", "study.seed=x", "evaluation.exampels=3")) == 3
+
+
+def test_training_lengths_may_be_one_length() -> None:
+    assert Training(train_lengths=(4, 4)).train_lengths == (4, 4)
