@@ -14,6 +14,10 @@ from variants.attentions import Explicit
 SMALL: dict[str, Any] = {"vocab_size": 12, "d_model": 16, "n_heads": 2, "n_layers": 2}
 
 
+def build(config: Any = SMALL, **changes: Any) -> Any:
+    return build_encoder(config, seed=0, **changes)
+
+
 def weights(seed: int | None = 0, **changes: Any) -> dict[str, Tensor]:
     return build_encoder({**SMALL, **changes}, seed=seed).state_dict()
 
@@ -91,29 +95,29 @@ def test_an_encoder_knows_its_config_from_wherever_it_came(tmp_path: Path) -> No
     file.write_text("vocab_size: 12\nd_model: 16\nn_heads: 2\nn_layers: 2\n")
     config = EncoderConfig(**SMALL)
     for source in (config, SMALL, file, str(file)):
-        assert build_encoder(source, seed=0).config == config
-    assert build_encoder(config, seed=0, n_layers=1).config.n_layers == 1
+        assert build(source).config == config
+    assert build(config, n_layers=1).config.n_layers == 1
 
 
 def test_what_is_not_asked_for_is_not_built() -> None:
-    encoder = build_encoder({**SMALL, "vocab_size": None, "norm_placement": "post"}, seed=0)
+    encoder = build({**SMALL, "vocab_size": None, "norm_placement": "post"})
     assert encoder.embedding is None
     assert encoder.head is None
     assert encoder.final_norm is None
-    assert build_encoder({**SMALL, "n_classes": 3}, seed=0).head.out_features == 3
+    assert build({**SMALL, "n_classes": 3}).head.out_features == 3
 
 
 def test_one_position_serves_all_layers_unless_each_gets_its_own() -> None:
-    assert len(build_encoder(SMALL, seed=0).positions) == 1
-    own = build_encoder({**SMALL, "position": "learned", "position_per_layer": True}, seed=0)
+    assert len(build(SMALL).positions) == 1
+    own = build({**SMALL, "position": "learned", "position_per_layer": True})
     first, second = own.positions
     assert not torch.equal(first.table.weight, second.table.weight)
 
 
 def test_weights_come_from_the_explicit_backend() -> None:
-    encoder = build_encoder({**SMALL, "attention": "explicit"}, seed=0)
+    encoder = build({**SMALL, "attention": "explicit"})
     assert encoder.reference is encoder.attention
-    assert isinstance(build_encoder(SMALL, seed=0).reference, Explicit)
+    assert isinstance(build(SMALL).reference, Explicit)
 
 
 def test_a_seed_depends_on_every_word_of_its_purpose() -> None:

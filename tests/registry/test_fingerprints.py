@@ -118,8 +118,8 @@ def test_a_config_is_frozen_and_a_value() -> None:
     with pytest.raises(ValueError, match="frozen"):
         config.d_model = 3  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(ValueError, match="frozen"):
-        config.position.theta = 3.0
-    assert {config, EncoderConfig(position="rope")} == {config}
+        config.position.name = "alibi"  # pyright: ignore[reportAttributeAccessIssue]
+    assert hash(config) == hash(EncoderConfig(position="rope"))
 
 
 @pytest.mark.parametrize("kind", ["positions", "feedforwards", "norms", "readouts"])

@@ -1,0 +1,146 @@
+"""`explain`: what a config builds, as a table whose parameters sum to those of the model."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from registry import build_encoder
+from registry.__main__ import main
+from registry.config import EncoderConfig
+from registry.explaining import explain
+from registry.yaml_file import parse_mapping
+
+Output = pytest.CaptureFixture[str]
+
+MINE = """
+from registry import register
+from variants.positions import Position
+
+@register
+class Mine(Position):
+    name = "mine"
+
+    def embed(self, index):
+        return index.nothing
+"""
+
+
+def command(*words: str, code: int = 0) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert (caught.value.code or 0) == code
+
+
+def refused(capsys: Output, *words: str) -> str:
+    command(*words, code=2)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "Traceback" not in shown.err
+    return shown.err
+
+
+def plugin(folder: Path) -> str:
+    file = folder / "mine.py"
+    file.write_text(MINE)
+    return str(file)
+
+
+def config(folder: Path, text: str) -> str:
+    file = folder / "config.yaml"
+    file.write_text(text)
+    return str(file)
+
+
+CONFIGS = [
+    "{}",
+    "{vocab_size: 16, n_classes: 3, position: learned, pad_id: 0}",
+    "{vocab_size: 16, position: t5_bias, position_per_layer: true, n_layers: 3, bias: false}",
+    "{feedforward: swiglu, norm: rmsnorm, norm_placement: post, attention: explicit}",
+    "{d_model: 10, n_heads: 3, d_head: 4, mask: 'causal & window(radius=2)', readout: mean}",
+]
+
+
+@pytest.mark.parametrize("text", CONFIGS)
+def test_the_parameters_of_the_rows_sum_to_those_of_the_model(text: str) -> None:
+    checked = EncoderConfig(**parse_mapping(text, "-"))
+    total = sum(one.numel() for one in build_encoder(checked, seed=0).parameters())
+    found = explain(checked)
+    assert sum(row.parameters for row in found.rows) == total
+    assert f"{total:,} parameters" in found.headline[0]
+
+
+def test_explain_prints_sizes_norms_and_parts(capsys: Output, tmp_path: Path) -> None:
+    file = config(tmp_path, "vocab_size: 16\nposition: {name: learned, max_length: 32}\n")
+    command("explain", file)
+    shown = capsys.readouterr().out
+    assert shown.startswith("2 layers, 4 heads, d_model 64, d_head 16, d_ff 256, ")
+    assert re.search(r"mean norm: token vectors \d+\.\d\d, position table \d+\.\d\d", shown)
+    row = r"positions\.0 +Learned +\S+learned\.py +max_length=32 +embed +2,048"
+    assert re.search(row, shown)
+    assert re.search(r"blocks\.1\.feedforward +GELU +\S+ +d_ff=None +2×8×64 +33,088", shown)
+    assert re.search(r"^mask +Full ", shown, re.MULTILINE)
+    assert re.search(r"^total +[\d,]+$", shown, re.MULTILINE)
+
+
+def test_explain_reads_an_encoder_root_and_says_what_it_leaves(
+    capsys: Output, tmp_path: Path
+) -> None:
+    file = config(tmp_path, "encoder: {d_model: 32}\ntask: shift\n")
+    command("explain", file, "--set", "n_heads=2", "--set", "encoder.position.name=rope")
+    shown = capsys.readouterr().out
+    assert "2 heads, d_model 32, d_head 16" in shown
+    assert "not looked at: task" in shown
+    assert "RoPE" in shown
+
+
+def test_explain_reads_stdin() -> None:
+    run = [sys.executable, "-m", "registry", "explain", "-"]
+    shown = subprocess.run(run, input="d_model: 8\n", capture_output=True, text=True, check=True)
+    assert "d_model 8, d_head 2" in shown.stdout
+
+
+def test_settings_reach_the_options_of_a_part_left_at_its_default(
+    capsys: Output, tmp_path: Path
+) -> None:
+    command("explain", config(tmp_path, ""), "--set", "feedforward.d_ff=7", "--length", "3")
+    shown = capsys.readouterr().out
+    assert "d_ff 7" in shown
+    assert "2×3×64" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        ("d_modl: 3", [], "config.yaml: d_modl: unknown key 'd_modl'; did you mean 'd_model'?"),
+        ("encoder: {d_modl: 3}", [], "config.yaml: encoder.d_modl: unknown key"),
+        ("encoder: {}\nd_model: 3", [], "config.yaml: d_model: belongs under encoder"),
+        ("encoder: 3", [], "encoder: expected a mapping; got 3"),
+        ("{}", ["--set", "d_model"], "expected dotted.key=value; got 'd_model'"),
+        ("{}", ["--set", "=3"], "expected dotted.key=value; got '=3'"),
+        ("{}", ["--set", "d_model=[1"], "not valid YAML"),
+        ("{}", ["--set", "d_model.x=1"], "d_model"),
+        ("d_model: 3", ["--set", "d_model.x=1"], "inside 'd_model', which is the plain value 3"),
+        ("position: {name: learned, max_length: 4}", [], "max_length=4"),
+    ],
+)
+def test_explain_refuses_what_is_wrong(
+    capsys: Output, tmp_path: Path, text: str, words: list[str], said: str
+) -> None:
+    assert said in refused(capsys, "explain", config(tmp_path, text), *words)
+
+
+def test_every_problem_is_printed(capsys: Output, tmp_path: Path) -> None:
+    file = config(tmp_path, "{n_head: 3, n_layers: '2', d_model: 10, n_heads: 3}")
+    shown = refused(capsys, "explain", file)
+    assert "3 problems" in shown
+    assert shown.count(file) == 3
+
+
+def test_a_part_that_fails_on_the_sample_is_named(capsys: Output, tmp_path: Path) -> None:
+    file = plugin(tmp_path)
+    words = ("explain", config(tmp_path, "position: mine"), "--import", file)
+    shown = refused(capsys, *words)
+    assert "encoder: fails on a sample batch: AttributeError" in shown
