@@ -40,7 +40,7 @@ def list_(
     def lines() -> Iterator[str]:
         _load(plugins)
         tables = [table_of(kind)] if kind else [TABLES[key] for key in sorted(TABLES)]
-        width = max(len(name) for table in tables for name in table)
+        width = max((len(name) for table in tables for name in table), default=0)
         for number, table in enumerate(tables):
             yield from [""] * (number > 0)
             yield f"{table.kind}: {table.about}"

@@ -16,7 +16,7 @@ from registry.builder import build_encoder
 from registry.choices import Choice
 from registry.config import PARTS, EncoderConfig
 from registry.problems import ConfigError, Problem
-from registry.table import table_of
+from registry.table import INTERACTIVE, table_of
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -150,7 +150,7 @@ def _file(part: type) -> str:
     try:
         file = Path(inspect.getfile(part))
     except (OSError, TypeError):
-        return "<interactive>"
+        return INTERACTIVE
     roots = (Path.cwd(), Path(get_path("purelib")))
     near = (file.relative_to(root) for root in roots if file.is_relative_to(root))
     return str(next(near, file))

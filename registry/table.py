@@ -18,6 +18,9 @@ from typing import Any, TypeVar
 
 PartClass = TypeVar("PartClass", bound=type)
 
+INTERACTIVE = "<interactive>"
+"""Stands for the file of a class that was typed at a prompt."""
+
 TABLES: dict[str, Table] = {}
 
 
@@ -49,8 +52,13 @@ class Origin:
         try:
             file = inspect.getfile(part)
         except (TypeError, OSError):
-            file = "<interactive>"
+            file = INTERACTIVE
         return cls(part.__module__, part.__qualname__, file)
+
+    def is_that_of(self, other: Origin) -> bool:
+        """Is it one class, perhaps under two module names, as when a script imports itself?"""
+        same_file = self.file == other.file != INTERACTIVE
+        return self.qualname == other.qualname and (self.module == other.module or same_file)
 
     def __str__(self) -> str:
         return f"{self.qualname} in {self.file}"
@@ -136,7 +144,8 @@ class Table(Mapping[str, type]):
         Raises:
             TypeError: If the class does not extend the contract or has no name of its own.
             DuplicateNameError: If another class holds the name. The same class defined again
-                (same module and qualified name, as when a notebook cell is run twice) replaces.
+                (same qualified name in the same module or file, as when a notebook cell is run
+                twice) replaces.
         """
         name = vars(part).get("name")
         if not issubclass(part, self.contract):
@@ -152,7 +161,7 @@ class Table(Mapping[str, type]):
 
     def _refuse_other(self, name: str, part: type) -> None:
         old, new = Origin.of(self[name]), Origin.of(part)
-        if (old.module, old.qualname) != (new.module, new.qualname):
+        if not new.is_that_of(old):
             raise DuplicateNameError(
                 f"two classes claim the {self.kind} name {name!r}: {old} and {new}; rename one"
             )

@@ -74,6 +74,16 @@ def test_a_module_is_imported_by_its_dotted_name(
     assert "packed" in registry.positions
 
 
+def test_a_file_may_come_by_path_and_by_module_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path, MINE, "come_twice.py")
+    monkeypatch.syspath_prepend(tmp_path)
+    load(str(file))
+    load("come_twice")
+    assert registry.positions["mine"].__module__ == "come_twice"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
