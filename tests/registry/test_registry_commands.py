@@ -133,7 +133,7 @@ def test_draw_prints_a_row_for_each_query(capsys: Output) -> None:
         (["draw", "causal", "--size", "0"], "greater than or equal to 1"),
         (["show", "positon", "rope"], "no kind is named 'positon'; did you mean 'position'"),
         (["show", "position", "roep"], "no position is named 'roep'; did you mean 'rope'"),
-        (["list", "tasks"], "no kind is named 'tasks'"),
+        (["list", "colours"], "no kind is named 'colours'"),
         (["list", "--import", "missing.py"], "import: missing.py: no such file"),
         (["explain", "missing.yaml"], "missing.yaml: config: cannot be read"),
         (["lst"], "No such command 'lst'"),
