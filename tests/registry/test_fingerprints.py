@@ -67,13 +67,13 @@ def test_every_key_of_a_config_is_among_the_changes() -> None:
     assert {key for change in CHANGES for key in change} == set(EncoderConfig.model_fields)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(st.permutations(list(BASE)))
 def test_the_order_of_keys_changes_nothing(keys: list[str]) -> None:
     assert fingerprint(**{key: BASE[key] for key in keys}) == fingerprint(**BASE)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(st.sets(st.sampled_from(sorted(EncoderConfig.model_fields))))
 def test_saying_a_default_changes_nothing(keys: set[str]) -> None:
     said = {key: EncoderConfig.model_fields[key].default for key in keys}
