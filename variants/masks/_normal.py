@@ -4,7 +4,6 @@ A combination is a boolean function of its rules. Its reduced ordered decision d
 for all combinations that the laws make equal, and shows which rules the answer depends on.
 """
 
-from collections.abc import Callable
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -41,9 +40,9 @@ def _diagram(mask: "Mask", rules: list["Mask"]) -> Node:
     if isinstance(mask, Not):
         return _negate(_diagram(mask.parts[0], rules))
     if isinstance(mask, Both):
-        return reduce(_apply(lambda a, b: a and b), [_diagram(part, rules) for part in mask.parts])
+        return reduce(_both, [_diagram(part, rules) for part in mask.parts])
     if isinstance(mask, Either):
-        return reduce(_apply(lambda a, b: a or b), [_diagram(part, rules) for part in mask.parts])
+        return _negate(reduce(_both, [_negate(_diagram(part, rules)) for part in mask.parts]))
     if mask.unrestricted:
         return True
     return (_number(mask, rules), False, True)
@@ -61,23 +60,15 @@ def _negate(node: Node) -> Node:
     return not node if isinstance(node, bool) else (node[0], _negate(node[1]), _negate(node[2]))
 
 
-def _apply(operate: Callable[[bool, bool], bool]) -> Callable[[Node, Node], Node]:
-    seen: dict[tuple[Node, Node], Node] = {}
-
-    def join(left: Node, right: Node) -> Node:
-        if isinstance(left, bool) and isinstance(right, bool):
-            return operate(left, right)
-        if (left, right) not in seen:
-            seen[left, right] = branch(left, right)
-        return seen[left, right]
-
-    def branch(left: Node, right: Node) -> Node:
-        top = min(node[0] for node in (left, right) if not isinstance(node, bool))
-        (left_no, left_yes), (right_no, right_yes) = _split(left, top), _split(right, top)
-        no, yes = join(left_no, right_no), join(left_yes, right_yes)
-        return no if no == yes else (top, no, yes)
-
-    return join
+def _both(left: Node, right: Node) -> Node:
+    if isinstance(left, bool):
+        return right if left else False
+    if isinstance(right, bool):
+        return left if right else False
+    top = min(left[0], right[0])
+    (left_no, left_yes), (right_no, right_yes) = _split(left, top), _split(right, top)
+    no, yes = _both(left_no, right_no), _both(left_yes, right_yes)
+    return no if no == yes else (top, no, yes)
 
 
 def _split(node: Node, rule: int) -> tuple[Node, Node]:

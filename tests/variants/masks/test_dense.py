@@ -1,0 +1,57 @@
+"""Dense and Documents: tensors whose sizes must be meant."""
+
+import pytest
+import torch
+
+from variants.masks import Dense, Documents
+
+
+def test_three_axes_are_always_the_batch_even_where_batch_equals_heads() -> None:
+    one, other = torch.eye(3) > 0, torch.ones(3, 3) > 0
+    cells = Dense(torch.stack([one, other])).dense(2, 2, 3, 3).expand(2, 2, 3, 3)
+    for head in range(2):
+        assert torch.equal(cells[0, head], one)
+        assert torch.equal(cells[1, head], other)
+
+
+def test_one_mask_a_head_has_a_batch_axis_of_one() -> None:
+    one, other = torch.eye(3) > 0, torch.ones(3, 3) > 0
+    cells = Dense(torch.stack([one, other]).unsqueeze(0)).dense(2, 2, 3, 3).expand(2, 2, 3, 3)
+    for batch in range(2):
+        assert torch.equal(cells[batch, 0], one)
+        assert torch.equal(cells[batch, 1], other)
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 3), (2, 3, 3, 3), (3, 1), (8, 8), (3, 4)])
+def test_a_tensor_of_other_sizes_is_refused(shape: tuple[int, ...]) -> None:
+    mask = Dense(torch.ones(shape) > 0)
+    with pytest.raises(ValueError, match=r"dense mask of shape .* does not fit .* \(2, 2, 3, 3\)"):
+        mask.dense(2, 2, 3, 3)
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 1, 1, 3, 3)])
+def test_a_tensor_of_another_rank_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"shape \(query, key\), \(batch, query, key\) or"):
+        Dense(torch.ones(shape) > 0)
+
+
+def test_documents_of_other_sizes_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"ids of shape \(2, 3\) do not fit a batch of 4 with 3"):
+        Documents(torch.zeros(2, 3, dtype=torch.long)).dense(4, 1, 3, 3)
+    with pytest.raises(ValueError, match="with 5 queries and 5 keys"):
+        Documents(torch.zeros(2, 3, dtype=torch.long)).dense(2, 1, 5, 5)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_a_mask_of_numbers_is_refused(dtype: torch.dtype) -> None:
+    with pytest.raises(TypeError, match=f"bool, True = may attend; got {dtype}"):
+        Dense(torch.ones(3, 3, dtype=dtype))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_documents_are_told_by_whole_numbers_of_two_axes() -> None:
+    with pytest.raises(TypeError, match="whole numbers; got torch.float32"):
+        Documents(torch.zeros(2, 3))
+    with pytest.raises(ValueError, match=r"shape \(batch, token\); got \(3,\)"):
+        Documents(torch.zeros(3, dtype=torch.long))

@@ -1,0 +1,106 @@
+"""Padding: which tokens are real, where texts start, and what counts from there."""
+
+import pytest
+import torch
+
+from variants.masks import Blocks, Causal, Dilated, Documents, Full, Padding, Prefix, Window
+
+LEFT = Padding(keep=torch.tensor([[False, False, True, True, True], [True] * 5]))
+
+
+def test_padding_is_told_by_lengths_or_by_tokens() -> None:
+    expected = [[True, True, False, False], [True, True, True, True]]
+    assert Padding(lengths=[2, 4]).keep(2, 4).tolist() == expected  # type: ignore[union-attr]
+    tokens = torch.tensor([[5, 3, 0, 0], [1, 2, 3, 4]])
+    assert Padding.from_tokens(tokens, pad_id=0).keep(2, 4).tolist() == expected
+    assert Padding.from_tokens(tokens, pad_id=3).keep(2, 4).tolist() == [
+        [True, False, True, True],
+        [True, True, False, True],
+    ]
+
+
+def test_padding_with_the_causal_mask_leaves_the_cells_counted_by_hand() -> None:
+    allowed = (Causal() & Padding(lengths=[2, 4])).dense(2, 1, 4, 4)
+    assert allowed.sum(-1).squeeze(1).tolist() == [[1, 2, 2, 2], [1, 2, 3, 4]]
+
+
+def test_positions_count_from_the_first_real_token() -> None:
+    assert LEFT.positions(2, 5).tolist() == [[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]]
+    assert (Causal() & LEFT).positions(2, 5).tolist() == [[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]]
+    assert Padding(lengths=[2]).positions(1, 4).tolist() == [[0, 1, 2, 3]]
+    assert Causal().positions(2, 4).tolist() == [[0, 1, 2, 3]]
+    assert (Causal() | LEFT).positions(2, 5).tolist() == [[0, 1, 2, 3, 4]]
+
+
+def test_positions_of_two_paddings_count_from_the_first_token_that_both_keep() -> None:
+    one = Padding(keep=torch.tensor([[False, True, True, True]]))
+    other = Padding(keep=torch.tensor([[True, False, True, True]]))
+    assert (one & other).positions(1, 4).tolist() == [[0, 0, 0, 1]]
+
+
+def test_positions_of_packed_documents_count_from_each_start() -> None:
+    packed = Documents(torch.tensor([[4, 4, 4, 1, 1, 9]]))
+    assert packed.positions(1, 6).tolist() == [[0, 1, 2, 0, 1, 0]]
+    left = Padding(keep=torch.tensor([[False, True, True, True, True, True]]))
+    assert (packed & left).positions(1, 6).tolist() == [[0, 0, 1, 0, 1, 0]]
+
+
+def test_which_tokens_are_real_passes_through_and_alone() -> None:
+    padding, other = Padding(lengths=[2]), Padding(keep=torch.tensor([[True, False, True]]))
+    assert (Causal() & padding).keep(1, 3).tolist() == [[True, True, False]]
+    assert (padding & Window(radius=1) & other).keep(1, 3).tolist() == [[True, False, False]]
+    assert (Causal() | padding).keep(1, 3) is None
+    assert (~padding).keep(1, 3) is None
+    assert Full().keep(1, 3) is None
+
+
+def test_rules_that_count_tokens_count_real_ones_where_padding_is_on_the_left() -> None:
+    real = slice(2, 5)
+    for rule in (Prefix(2), Blocks(2), Dilated(2), Causal() | Prefix(1), ~Blocks(2)):
+        alone = rule.dense(1, 1, 3, 3).expand(1, 1, 3, 3)
+        shifted = (rule & LEFT).dense(2, 1, 5, 5).expand(2, 1, 5, 5)
+        assert torch.equal(shifted[:1, :, real, real], alone)
+        assert torch.equal(shifted[1:], rule.dense(1, 1, 5, 5).expand(1, 1, 5, 5))
+
+
+def test_padding_that_does_not_matter_moves_nothing() -> None:
+    blocks = Blocks(2)
+    cells = (blocks & (LEFT | ~LEFT)).dense(2, 1, 5, 5)
+    assert torch.equal(cells, blocks.dense(2, 1, 5, 5).expand_as(cells))
+
+
+LEFT_ONE = Padding(keep=torch.tensor([[False, True, True]]))
+
+
+def test_what_padding_says_is_on_the_device_that_was_asked_for() -> None:
+    mask = Padding(lengths=[2]) & LEFT_ONE & Documents(torch.zeros(1, 3, dtype=torch.long))
+    for answer in (mask.keep(1, 3, "meta"), mask.positions(1, 3, "meta")):
+        assert answer is not None
+        assert answer.device.type == "meta"
+    assert mask.dense(1, 1, 3, 3, device="meta").device.type == "meta"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({}, ValueError, "exactly one of the two"),
+        ({"lengths": [1], "keep": torch.ones(1, 1) > 0}, ValueError, "exactly one of the two"),
+        ({"lengths": torch.tensor([1.0])}, TypeError, "whole numbers; got torch.float32"),
+        ({"lengths": torch.tensor([[1]])}, ValueError, r"shape \(batch,\); got \(1, 1\)"),
+        ({"keep": torch.ones(1, 1)}, TypeError, "True = a real token; got torch.float32"),
+        ({"keep": torch.ones(1) > 0}, ValueError, r"shape \(batch, key\); got \(1,\)"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_padding_that_is_not_told_clearly_is_refused(
+    arguments: dict[str, object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        Padding(**arguments)  # type: ignore[arg-type]
+
+
+def test_padding_for_other_sizes_is_refused() -> None:
+    with pytest.raises(ValueError, match="padding for 2 sequences does not fit a batch of 3"):
+        Padding(lengths=[1, 2]).dense(3, 1, 4, 4)
+    with pytest.raises(ValueError, match="padding for 5 keys does not fit 8 keys"):
+        (Causal() & LEFT).dense(2, 1, 8, 8)

@@ -1,0 +1,148 @@
+"""Each mask against a rule written as loops, and against its drawing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from variants.masks import (
+    Blocks,
+    Causal,
+    Dense,
+    Dilated,
+    Documents,
+    Full,
+    Mask,
+    Padding,
+    Prefix,
+    Window,
+)
+
+BATCH, HEADS, N = 2, 3, 6
+KEEP = [[False, True, True, True, False, True], [True, True, True, False, False, False]]
+IDS = [[0, 0, 1, 1, 1, 2], [5, 5, 5, 5, 3, 3]]
+CELLS = torch.rand(BATCH, HEADS, N, N, generator=torch.Generator().manual_seed(0)) < 0.5
+
+RULES: list[tuple[Mask, Callable[[int, int, int, int], bool]]] = [
+    (Full(), lambda b, h, q, k: True),
+    (Causal(), lambda b, h, q, k: k <= q),
+    (Window(radius=2), lambda b, h, q, k: abs(q - k) <= 2),
+    (Window(radius=0), lambda b, h, q, k: q == k),
+    (Window(left=2, right=1), lambda b, h, q, k: q - 2 <= k <= q + 1),
+    (Window(left=2), lambda b, h, q, k: k >= q - 2),
+    (Window(right=1), lambda b, h, q, k: k <= q + 1),
+    (Prefix(2), lambda b, h, q, k: k in (0, 1)),
+    (Prefix(0), lambda b, h, q, k: False),
+    (Dilated(3), lambda b, h, q, k: k in range(q % 3, N, 3)),
+    (Blocks(4), lambda b, h, q, k: (q < 4) == (k < 4)),
+    (Padding(lengths=[2, 5]), lambda b, h, q, k: k < (2, 5)[b]),
+    (Padding(keep=torch.tensor(KEEP)), lambda b, h, q, k: KEEP[b][k]),
+    (Documents(torch.tensor(IDS)), lambda b, h, q, k: IDS[b][q] == IDS[b][k]),
+    (Documents(torch.tensor(IDS[:1])), lambda b, h, q, k: IDS[0][q] == IDS[0][k]),
+    (Dense(CELLS[0, 0]), lambda b, h, q, k: bool(CELLS[0, 0, q, k])),
+    (Dense(CELLS[:, 0]), lambda b, h, q, k: bool(CELLS[b, 0, q, k])),
+    (Dense(CELLS[:1]), lambda b, h, q, k: bool(CELLS[0, h, q, k])),
+    (Dense(CELLS[:, :1]), lambda b, h, q, k: bool(CELLS[b, 0, q, k])),
+    (Dense(CELLS), lambda b, h, q, k: bool(CELLS[b, h, q, k])),
+    (Mask.from_rule(lambda b, h, q, k: (h == 1) | (k == b)), lambda b, h, q, k: h == 1 or k == b),
+    (Causal() & ~Window(radius=1), lambda b, h, q, k: k <= q - 2),
+    (Causal() | Prefix(2), lambda b, h, q, k: k <= q or k < 2),
+    (~(Blocks(3) | Dilated(2)), lambda b, h, q, k: q // 3 != k // 3 and (q - k) % 2 == 1),
+]
+each_rule = pytest.mark.parametrize(("mask", "rule"), RULES, ids=lambda value: f"{value!r:.40}")
+
+
+def loops(rule: Callable[[int, int, int, int], bool], batch: int, queries: int) -> torch.Tensor:
+    cells = torch.zeros(batch, HEADS, queries, N, dtype=torch.bool)
+    for b in range(batch):
+        for h in range(HEADS):
+            for q in range(queries):
+                for k in range(N):
+                    cells[b, h, q, k] = rule(b, h, q, k)
+    return cells
+
+
+@each_rule
+def test_a_mask_is_its_rule(mask: Mask, rule: Any) -> None:
+    cells = mask.dense(BATCH, HEADS, N, N)
+    assert cells.dtype == torch.bool
+    assert torch.equal(cells.expand(BATCH, HEADS, N, N), loops(rule, BATCH, N))
+
+
+@each_rule
+def test_some_rows_are_the_rows_of_the_whole(mask: Mask, rule: Any) -> None:
+    rows = torch.tensor([4, 1, 1])
+    some = mask.rows(rows, BATCH, HEADS, N, N).expand(BATCH, HEADS, 3, N)
+    assert torch.equal(some, loops(rule, BATCH, N)[:, :, rows])
+
+
+SHAPES = [
+    (Full(), (1, 1, 1, 1)),
+    (~Full(), (1, 1, 1, 1)),
+    (Causal(), (1, 1, N, N)),
+    (Prefix(2), (1, 1, 1, N)),
+    (Padding(lengths=[2, 5]), (2, 1, 1, N)),
+    (~Padding(lengths=[2, 5]), (2, 1, 1, N)),
+    (Padding(lengths=[2, 5]) & Full(), (2, 1, 1, N)),
+    (Padding(lengths=[2, 5]) & Padding(keep=torch.tensor(KEEP)), (2, 1, 1, N)),
+    (Padding(lengths=[2, 5]) & Causal(), (2, 1, N, N)),
+    (Documents(torch.tensor(IDS[:1])), (1, 1, N, N)),
+    (Dense(CELLS[:1]), (1, HEADS, N, N)),
+    (Dense(CELLS[:, 0]), (2, 1, N, N)),
+]
+
+
+@pytest.mark.parametrize(("mask", "shape"), SHAPES, ids=lambda value: f"{value!r:.40}")
+def test_a_mask_is_no_larger_than_it_must_be(mask: Mask, shape: tuple[int, ...]) -> None:
+    assert mask.dense(BATCH, HEADS, N, N).shape == shape
+
+
+DRAWINGS = [
+    (Full(), "#### #### #### ####"),
+    (~Full(), ".... .... .... ...."),
+    (Causal(), "#... ##.. ###. ####"),
+    (Causal() & Window(radius=1), "#... ##.. .##. ..##"),
+    (Window(radius=1), "##.. ###. .### ..##"),
+    (Window(left=1, right=0), "#... ##.. .##. ..##"),
+    (Causal() | Prefix(2), "##.. ##.. ###. ####"),
+    (Dilated(2), "#.#. .#.# #.#. .#.#"),
+    (Blocks(2), "##.. ##.. ..## ..##"),
+    (Blocks(3), "###. ###. ###. ...#"),
+    (~Blocks(2), "..## ..## ##.. ##.."),
+    (Padding(lengths=[3]), "###. ###. ###. ###."),
+    (Documents(torch.tensor([[7, 7, 7, 2]])), "###. ###. ###. ...#"),
+    (Dense(torch.eye(4).bool()), "#... .#.. ..#. ...#"),
+    (Dilated(2) & Window(radius=2) & Causal(), "#... .#.. #.#. .#.#"),
+]
+
+
+@pytest.mark.parametrize(("mask", "drawing"), DRAWINGS, ids=lambda value: f"{value!r:.40}")
+def test_a_mask_is_drawn_as_expected(mask: Mask, drawing: str) -> None:
+    assert mask.draw(4) == drawing.replace(" ", "\n")
+
+
+def test_a_drawing_shows_the_row_and_the_head_that_were_asked_for() -> None:
+    padding = Padding(lengths=[1, 2])
+    assert padding.draw(2, batch=0) == "#.\n#."
+    assert padding.draw(2, batch=1) == "##\n##"
+    heads = Dense(torch.tensor([[[[1, 0], [0, 1]], [[0, 1], [1, 0]]]]).bool())
+    assert heads.draw(2, head=0) == "#.\n.#"
+    assert (heads & padding).draw(2, batch=0, head=1) == "..\n#."
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Window(), "either a radius or sides .left, right.; got radius=None, left=None"),
+        (lambda: Window(radius=1, left=2), "got radius=1, left=2, right=None"),
+        (lambda: Window(radius=-1), "0 or more tokens; got left=-1"),
+        (lambda: Window(left=1, right=-2), "0 or more tokens; got right=-2"),
+        (lambda: Prefix(-1), "0 or more tokens; got length=-1"),
+        (lambda: Dilated(0), "rate must be at least 1; got rate=0"),
+        (lambda: Blocks(0), "size must be at least 1; got size=0"),
+    ],
+)
+def test_sizes_that_make_no_sense_are_refused(make: Callable[[], Mask], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
