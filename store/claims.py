@@ -143,6 +143,15 @@ def plan_anew(session: Session, run_ids: Sequence[int], statuses: Sequence[str])
     return len(found)
 
 
+def read_statuses(session: Session, run_ids: Iterable[int]) -> dict[int, str]:
+    """Return the status of each run."""
+    found: dict[int, str] = {}
+    for part in chunks(run_ids):
+        query = select(RunRow.id, RunRow.status).where(RunRow.id.in_(part))
+        found.update({number: status for number, status in session.execute(query)})
+    return found
+
+
 def count_statuses(session: Session, run_ids: Iterable[int]) -> dict[str, int]:
     """Return how many of the runs are in each status, zeros too."""
     totals = dict.fromkeys(STATUSES, 0)

@@ -24,7 +24,9 @@ def studies() -> Iterator[tuple[str, str]]:
     """The modules here that define a STUDY, with the first line of their docstrings."""
     for path in sorted(Path(__file__).parent.glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+        targets = [
+            target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets
+        ]
         if any(isinstance(target, ast.Name) and target.id == "STUDY" for target in targets):
             yield path.stem, _first_line(tree)
 

@@ -205,9 +205,7 @@ def _run(
     provenance = {**plan.provenance, "git": git_facts(here), "device": device}
     plan = replace(plan, environment_id=ledger.environment(facts), provenance=provenance)
     conductor = Conductor(plan, ledger, Trials(storage))
-    again = conductor.tidy(rerun)
-    if again:
-        print(f"{again} stored runs of {', '.join(rerun)} are done again", file=sys.stderr)
+    conductor.tidy(rerun)
     if conductor.unfinished():
         _conduct(conductor, job_for(storage, plugins, device, threads), workers)
     _print_answer(conductor, storage)

@@ -35,14 +35,16 @@ class Chosen:
 class Progress:
     """Where a study stands; `steps` counts the training steps done in this call."""
 
-    runs: dict[Cell, list["Run"]]
+    tuning: dict[Cell, list[str]]
+    confirming: dict[Cell, list[str]]
     expected: int
     steps: int
     seconds: float
 
     def count(self, *statuses: str) -> int:
         """How many runs are in one of these statuses."""
-        return sum(run.status in statuses for runs in self.runs.values() for run in runs)
+        groups = [*self.tuning.values(), *self.confirming.values()]
+        return sum(status in statuses for group in groups for status in group)
 
 
 class Conductor:
@@ -53,36 +55,28 @@ class Conductor:
         self.tuning = {cell: ledger.plan(plan.tuning(cell)) for cell in plan.cells()}
         self.confirming: dict[Cell, list[int]] = {}
         self.chosen: dict[Cell, Chosen] = {}
+        self.rerun: set[str] = set()
 
     def ids(self) -> list[int]:
         """The runs planned so far."""
         groups = [*self.tuning.values(), *self.confirming.values()]
         return [number for group in groups for number in group]
 
-    def tidy(self, rerun: Iterable[str] = ()) -> int:
+    def tidy(self, rerun: Iterable[str] = ()) -> None:
         """Take back what dead workers held, plan failed runs anew, bring Optuna in line.
 
         Args:
-            rerun: Arms whose finished runs are done again.
-
-        Returns:
-            How many finished runs of `rerun` were planned anew.
+            rerun: Arms that are tuned and confirmed again, in place of their stored runs.
         """
+        self.rerun = set(rerun)
+        for cell, numbers in self.tuning.items():
+            if cell.arm in self.rerun:
+                self.ledger.reset(numbers, FINISHED)
         self.advance()
         self.ledger.recover(self.ids(), is_alive)
         self.ledger.reset(self.ids(), ("failed",))
-        again = [
-            number
-            for group in (self.tuning, self.confirming)
-            for cell, numbers in group.items()
-            for number in numbers
-            if cell.arm in rerun
-        ]
-        count = self.ledger.reset(again, FINISHED) if again else 0
-        if count:
-            self.chosen = {cell: one for cell, one in self.chosen.items() if cell.arm not in rerun}
+        self.chosen = {cell: one for cell, one in self.chosen.items() if one.learning_rate}
         self.reconcile()
-        return count
 
     def reconcile(self) -> None:
         """Close the trials that no running run stands behind."""
@@ -96,21 +90,19 @@ class Conductor:
             scores[score.run_id].append(score)
         return {number: validation_nll(scores[number]) for number in run_ids}
 
-    def advance(self) -> list[int]:
-        """Choose where tuning is over, and plan the confirming runs; return their ids."""
-        fresh: list[int] = []
+    def advance(self) -> dict[int, str]:
+        """Choose where tuning is over and plan what follows; return the status of every run."""
+        statuses = self.ledger.statuses(self.ids())
         for cell, numbers in self.tuning.items():
-            if cell in self.chosen:
+            if cell in self.chosen or any(statuses[one] not in FINISHED for one in numbers):
                 continue
-            runs = self.ledger.runs(numbers)
-            if any(run.status not in FINISHED for run in runs):
-                continue
-            self.chosen[cell] = chosen = self.choose(runs)
+            self.chosen[cell] = chosen = self.choose(self.ledger.runs(numbers))
             if chosen.learning_rate is not None:
                 planned = self.plan.confirming(cell, chosen.learning_rate)
                 self.confirming[cell] = self.ledger.plan(planned)
-                fresh += self.confirming[cell]
-        return fresh
+                if cell.arm in self.rerun:
+                    self.ledger.reset(self.confirming[cell], FINISHED)
+        return self.ledger.statuses(self.ids())
 
     def choose(self, runs: list["Run"]) -> Chosen:
         """The learning rate with the lowest mean validation nll over the tuning seeds."""
@@ -136,9 +128,7 @@ class Conductor:
 
     def unfinished(self) -> bool:
         """Is anything of the plan still to be done?"""
-        self.advance()
-        counts = self.ledger.counts(self.ids())
-        return counts["planned"] + counts["running"] > 0
+        return any(status not in FINISHED for status in self.advance().values())
 
     def runs(self) -> dict[Cell, list["Run"]]:
         """All runs by cell, tuning before confirming."""
@@ -161,28 +151,29 @@ class Conductor:
         worker is left behind, and what they were at is planned again.
         """
         crew = _Crew(self, job, workers)
+        started = recovered = time.monotonic()
         try:
             crew.start()
-            started = recovered = time.monotonic()
-            while self.unfinished():
-                crew.board_up_to_date()
+            while True:
+                statuses = self.advance()
+                crew.post()
+                show(self._progress(statuses, crew.steps(), time.monotonic() - started))
+                if all(status in FINISHED for status in statuses.values()):
+                    return
                 crew.replace_dead()
                 if time.monotonic() - recovered > RECOVER_SECONDS:
                     recovered = time.monotonic()
                     self.ledger.recover(self.ids(), is_alive)
-                steps = sum(crew.board.steps[:])
-                show(Progress(self.runs(), self.expected(), steps, time.monotonic() - started))
                 time.sleep(POLL_SECONDS)
-            show(
-                Progress(
-                    self.runs(),
-                    self.expected(),
-                    sum(crew.board.steps[:]),
-                    time.monotonic() - started,
-                )
-            )
         finally:
             crew.dismiss()
+
+    def _progress(self, statuses: dict[int, str], steps: int, seconds: float) -> Progress:
+        tuning, confirming = (
+            {cell: [statuses[one] for one in numbers] for cell, numbers in group.items()}
+            for group in (self.tuning, self.confirming)
+        )
+        return Progress(tuning, confirming, self.expected(), steps, seconds)
 
 
 class _Crew:
@@ -201,7 +192,7 @@ class _Crew:
         self.processes: list[Any] = [None] * workers
 
     def start(self) -> None:
-        self.board_up_to_date()
+        self.post()
         for slot in range(len(self.processes)):
             self.hire(slot)
 
@@ -210,7 +201,12 @@ class _Crew:
         process.start()
         self.processes[slot] = process
 
-    def board_up_to_date(self) -> None:
+    def steps(self) -> int:
+        """Training steps done so far."""
+        return sum(self.board.steps[:])
+
+    def post(self) -> None:
+        """Show the workers what is planned."""
         fresh = [number for number in self.conductor.ids() if number not in self.posted]
         self.board.post(fresh)
         self.posted.update(fresh)

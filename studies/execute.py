@@ -12,7 +12,7 @@ from studies.evaluation import Measured, evaluate, validation_lengths
 from studies.seeds import Seeds
 from studies.settings import RunConfig, task_of
 from studies.tasks.task import Task
-from studies.training import Curves, Diverged, Point, train
+from studies.training import Curves, DivergedError, Point, train
 from variants.encoder import Encoder
 
 
@@ -55,7 +55,7 @@ def execute(
         width = config.encoder.d_model
         train(model, task, config.training, width, seeds, device, curves, after_step)
         outcome.scores = _evaluate(model, task, config, seeds, device, between_batches)
-    except Diverged as error:
+    except DivergedError as error:
         outcome.status, outcome.reason = "diverged", str(error)
     outcome.curves = curves.points
     outcome.wall_seconds = time.perf_counter() - wall

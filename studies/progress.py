@@ -2,7 +2,7 @@
 
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -80,21 +80,22 @@ class Display:
         for column in ("task", "arm", "tune", "confirm"):
             table.add_column(column, no_wrap=True)
         shown = ""
-        for cell, runs in progress.runs.items():
-            tune = _signs([run for run in runs if run.phase == "tune"], 0)
-            seeds = self.plan.settings.study.seeds
-            confirm = _signs([run for run in runs if run.phase == "confirm"], seeds)
-            table.add_row("" if cell.task == shown else cell.task, cell.arm, tune, confirm)
+        for cell, tuning in progress.tuning.items():
+            confirming = progress.confirming.get(cell, [])
+            waiting = self.plan.settings.study.seeds - len(confirming)
+            confirm = _signs([*confirming, *["planned"] * waiting])
+            table.add_row(
+                "" if cell.task == shown else cell.task, cell.arm, _signs(tuning), confirm
+            )
             shown = cell.task
         return table
 
 
-def _signs(runs: list[Any], at_least: int) -> Text:
+def _signs(statuses: list[str]) -> Text:
     text = Text()
-    for run in runs:
-        sign, style = SIGNS[run.status]
+    for status in statuses:
+        sign, style = SIGNS[status]
         text.append(sign, style=style)
-    text.append("·" * (at_least - len(runs)), style="dim")
     return text
 
 

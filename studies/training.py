@@ -20,7 +20,7 @@ CURVE_POINTS = 50
 """About so many points of each training curve are kept; a point is a mean over its steps."""
 
 
-class Diverged(Exception):
+class DivergedError(Exception):
     """A loss or gradient stopped being finite; the message names the step and the tensor."""
 
 
@@ -71,7 +71,7 @@ def train(
     matrices alone. Metrics go to `curves` even if training ends early.
 
     Raises:
-        Diverged: At the first loss or gradient that is not finite.
+        DivergedError: At the first loss or gradient that is not finite.
     """
     model.train()
     trained = {name: one for name, one in model.named_parameters() if one.requires_grad}
@@ -144,7 +144,7 @@ def gradient_norm(
     """The norm of the whole gradient, which is then clipped to `clip_norm`.
 
     Raises:
-        Diverged: If it is not finite, naming the first parameter at fault.
+        DivergedError: If it is not finite, naming the first parameter at fault.
     """
     gradients = {name: one.grad for name, one in parameters.items() if one.grad is not None}
     total = nn.utils.get_total_norm(gradients.values())
@@ -152,7 +152,7 @@ def gradient_norm(
     if not math.isfinite(norm):
         lost = (name for name, gradient in gradients.items() if not gradient.isfinite().all())
         where = next((f"the gradient of {name}" for name in lost), "the norm of the gradient")
-        raise Diverged(f"step {step}: {where} is not finite")
+        raise DivergedError(f"step {step}: {where} is not finite")
     if clip_norm is not None:
         nn.utils.clip_grads_with_norm_(parameters.values(), clip_norm, total)
     return norm
@@ -162,9 +162,9 @@ def finite(loss: Tensor, step: int) -> float:
     """The value of a loss.
 
     Raises:
-        Diverged: If it is not finite.
+        DivergedError: If it is not finite.
     """
     value = loss.item()
     if not math.isfinite(value):
-        raise Diverged(f"step {step}: the loss is not finite ({value})")
+        raise DivergedError(f"step {step}: the loss is not finite ({value})")
     return value

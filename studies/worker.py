@@ -22,8 +22,8 @@ RENEW_SECONDS = 20.0
 IDLE_SECONDS = 0.1
 
 
-class Stopped(Exception):
-    """The worker was asked to stop, or its parent is gone."""
+class Stopped(BaseException):
+    """The worker was asked to stop, or its parent is gone; no variant's code may swallow this."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +144,6 @@ class _Worker:
             config = check_run(claim.run.config)
             device = torch.device(self.job.device)
             return execute(config, claim.run.seed, device, after_step, tick)
-        except Stopped:
-            raise
         except Exception as error:  # whatever a variant raises is the result of its run
             return Outcome("failed", _told(error))
 

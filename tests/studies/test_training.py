@@ -13,7 +13,7 @@ from studies.settings import Training
 from studies.tasks.shift import Shift
 from studies.training import (
     Curves,
-    Diverged,
+    DivergedError,
     batches,
     finite,
     gradient_norm,
@@ -100,20 +100,20 @@ def test_a_lost_gradient_is_named_with_its_step() -> None:
     sound, lost = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(2))
     sound.grad, lost.grad = torch.zeros(2), torch.tensor([1.0, math.nan])
 
-    with pytest.raises(Diverged, match=r"^step 7: the gradient of blocks\.0\.bad is not finite$"):
+    with pytest.raises(DivergedError, match=r"^step 7: the gradient of blocks\.0\.bad is not finite$"):
         gradient_norm({"blocks.0.good": sound, "blocks.0.bad": lost}, 1.0, step=7)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_a_lost_loss_is_named_with_its_step(value: float) -> None:
-    with pytest.raises(Diverged, match=rf"^step 3: the loss is not finite \({value}\)$"):
+    with pytest.raises(DivergedError, match=rf"^step 3: the loss is not finite \({value}\)$"):
         finite(torch.tensor(value), step=3)
 
 
 def test_a_learning_rate_that_is_far_too_high_ends_as_diverged() -> None:
     training = Training(steps=200, learning_rate=1e30, warmup_steps=0, clip_norm=None)
 
-    with pytest.raises(Diverged, match=r"^step \d+: "):
+    with pytest.raises(DivergedError, match=r"^step \d+: "):
         fit(training)
 
 
