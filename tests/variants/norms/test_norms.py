@@ -1,0 +1,89 @@
+"""Norms: their formulas, in every precision."""
+
+import pytest
+import torch
+from torch import Tensor
+
+import registry
+from variants import Dims
+from variants.norms import LayerNorm, Norm, RMSNorm
+
+DIMS = Dims(8, 1, 8, 1)
+
+
+def filled(norm: Norm) -> Norm:
+    """Weights and biases that are not 1 and 0."""
+    with torch.no_grad():
+        for number, parameter in enumerate(norm.parameters()):
+            parameter.copy_(torch.linspace(0.5, 1.5, 8) - number)
+    return norm
+
+
+def layernorm(x: Tensor) -> Tensor:
+    mean = x.mean(-1, keepdim=True)
+    variance = (x - mean).square().mean(-1, keepdim=True)
+    weight = torch.linspace(0.5, 1.5, 8).to(x)
+    return (x - mean) / (variance + 1e-5).sqrt() * weight + (weight - 1)
+
+
+def rmsnorm(x: Tensor) -> Tensor:
+    size = (x.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+    return x / size * torch.linspace(0.5, 1.5, 8).to(x)
+
+
+FORMULAS = [(LayerNorm, layernorm), (RMSNorm, rmsnorm)]
+each_formula = pytest.mark.parametrize(("norm", "formula"), FORMULAS)
+each_norm = pytest.mark.parametrize("name", list(registry.norms))
+
+
+@each_formula
+def test_a_norm_is_its_formula(norm, formula) -> None:  # noqa: ANN001
+    x = torch.randn(3, 5, 8, generator=torch.Generator().manual_seed(0)).double()
+    torch.testing.assert_close(filled(norm(DIMS)).double()(x), formula(x))
+
+
+@each_norm
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_small_states_are_normalized_in_half_precision(name: str, dtype: torch.dtype) -> None:
+    norm = registry.norms[name](Dims(32, 1, 32, 1))
+    x = (torch.randn(16, 32, generator=torch.Generator().manual_seed(0)) * 0.05).to(dtype)
+    expected = norm(x.float())
+    out = norm.to(dtype)(x)
+    assert out.dtype == dtype
+    assert (out.float() - expected).norm() / expected.norm() < 1e-2
+
+
+@each_norm
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_squares_beyond_half_precision_do_not_overflow(name: str, dtype: torch.dtype) -> None:
+    norm = registry.norms[name](DIMS)
+    x = torch.tensor([[300.0, -300, 300, 300, -300, 300, 300, 300]])
+    out = norm.to(dtype)(x.to(dtype))
+    torch.testing.assert_close(out.float(), norm.float()(x), rtol=1e-2, atol=1e-2)
+
+
+def test_rows_of_three_hundred_are_known() -> None:
+    x = torch.tensor([[300.0] * 7 + [-300]])
+    expected = torch.tensor([[0.3780] * 7 + [-2.6458]])  # ±600/8 from the mean, over its spread
+    torch.testing.assert_close(LayerNorm(DIMS)(x), expected, rtol=0, atol=1e-4)
+    torch.testing.assert_close(RMSNorm(DIMS)(x), x / 300, rtol=0, atol=1e-4)
+
+
+@each_norm
+def test_a_row_of_zeros_stays_finite_with_its_gradient(name: str) -> None:
+    x = torch.zeros(2, 8, requires_grad=True)
+    out = registry.norms[name](DIMS)(x)
+    (gradient,) = torch.autograd.grad(out.sum(), x)
+    assert out.eq(0).all()
+    assert gradient.isfinite().all()
+
+
+@each_norm
+def test_eps_is_positive(name: str) -> None:
+    with pytest.raises(ValueError, match=r"eps must be positive; got eps=0.0"):
+        registry.norms[name](DIMS, eps=0.0)
+
+
+def test_a_model_without_biases_has_none_in_its_norms() -> None:
+    norm = LayerNorm(Dims(8, 1, 8, 1, bias=False))
+    assert [name for name, _ in norm.named_parameters()] == ["weight"]

@@ -1,0 +1,42 @@
+"""What all position encodings share."""
+
+import pytest
+import torch
+
+import registry
+from registry import build_encoder
+from variants import Dims
+from variants.masks import Dense
+from variants.positions import Position
+
+each_position = pytest.mark.parametrize("position", list(registry.positions))
+TRAINED = {"learned": ["table.weight"], "t5_bias": ["table"]}
+
+
+@each_position
+def test_only_what_is_trained_is_saved(position: str) -> None:
+    encoder = build_encoder({"d_model": 8, "n_heads": 2, "position": position}, seed=0)
+    if registry.positions.is_builtin(position):
+        assert list(encoder.positions[0].state_dict()) == TRAINED.get(position, [])
+    trained = dict(encoder.named_parameters())
+    assert encoder.state_dict().keys() == trained.keys()
+
+
+@each_position
+def test_a_position_bias_works_with_and_without_a_mask_and_in_both_modes(position: str) -> None:
+    encoder = build_encoder({"d_model": 8, "n_heads": 2, "position": position}, seed=0)
+    inputs = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
+    masks = (None, Dense(torch.ones(5, 5) > 0))
+    results = [encoder.train(mode)(inputs, mask=mask).hidden for mode in (True, False) for mask in masks]
+    for other in results[1:]:
+        torch.testing.assert_close(other, results[0], rtol=1e-5, atol=1e-5)
+
+
+def test_no_seam_that_is_left_alone_adds_anything() -> None:
+    index = torch.arange(3).unsqueeze(0)
+    q, k = torch.randn(2, 1, 2, 3, 4, generator=torch.Generator().manual_seed(0))
+    plain = Position(Dims(8, 2, 4, 1))
+    assert plain.place(index, None) is index
+    assert plain.embed(index) is plain.bias(index, index) is None
+    assert plain.scores(q, k, index, index) is None
+    assert plain.rotate(q, k, index, index) == (q, k)
