@@ -157,9 +157,12 @@ class Encoder(nn.Module):
     def _place(
         self, index: Int[Tensor, "batch seq"], generator: torch.Generator | None
     ) -> Int[Tensor, "batch seq"]:
-        if generator is None and not self.training:
+        position = self.positions[0]
+        # Making a generator stops a whole-graph capture: only a position that draws gets one.
+        draws = type(position).place is not Position.place
+        if draws and generator is None and not self.training:
             generator = torch.Generator(index.device).manual_seed(0)
-        return self.positions[0].place(index, generator)
+        return position.place(index, generator)
 
     def _embed(self, tokens: Tensor) -> Float[Tensor, "batch seq d_model"]:
         if tokens.is_floating_point():

@@ -229,7 +229,9 @@ def test_autocast_changes_rounding_alone(position: str, attention: str) -> None:
     assert (hidden.float() - expected).norm() / expected.norm() < 3e-2
 
 
-@pytest.mark.parametrize("mask", ["causal", "causal & window(radius=2)", "causal & dilated(rate=2)"])
+@pytest.mark.parametrize(
+    "mask", ["causal", "causal & window(radius=2)", "causal & dilated(rate=2)"]
+)
 @each_backend
 @each_placement
 @each_position

@@ -168,7 +168,9 @@ def test_weights_of_a_half_precision_model_are_held_in_single_precision() -> Non
     assert (weights.sum(-1) - 1).abs().max() < 1e-5
 
 
-def calls_of_the_kernel(mask: Any, position: str, given: Mask | None = None) -> list[dict[str, Any]]:
+def calls_of_the_kernel(
+    mask: Any, position: str, given: Mask | None = None
+) -> list[dict[str, Any]]:
     sizes = {"d_model": 8, "n_heads": 2, "n_layers": 1}
     encoder = build_encoder({**sizes, "mask": mask, "position": position}, seed=0)
     kernel = F.scaled_dot_product_attention
@@ -177,7 +179,13 @@ def calls_of_the_kernel(mask: Any, position: str, given: Mask | None = None) -> 
     return [call.kwargs for call in spy.call_args_list]
 
 
-CAUSAL = ["causal", "causal & causal", "full & causal", "~~causal", "causal | causal & blocks(size=2)"]
+CAUSAL = [
+    "causal",
+    "causal & causal",
+    "full & causal",
+    "~~causal",
+    "causal | causal & blocks(size=2)",
+]
 
 
 @pytest.mark.parametrize("mask", CAUSAL)

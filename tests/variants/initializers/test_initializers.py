@@ -80,9 +80,9 @@ def test_the_vector_of_the_pad_starts_at_zero(name: str) -> None:
         {"vocab_size": 9, "d_model": 8, "n_heads": 2, "pad_id": 3, "initializer": name}, seed=0
     )
     assert encoder.embedding is not None
-    assert [row.any().item() for row in encoder.embedding.table.weight] == [True] * 3 + [
-        False
-    ] + [True] * 5
+    assert [row.any().item() for row in encoder.embedding.table.weight] == [True] * 3 + [False] + [
+        True
+    ] * 5
 
 
 def test_a_spread_is_positive() -> None:

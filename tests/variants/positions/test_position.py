@@ -27,7 +27,9 @@ def test_a_position_bias_works_with_and_without_a_mask_and_in_both_modes(positio
     encoder = build_encoder({"d_model": 8, "n_heads": 2, "position": position}, seed=0)
     inputs = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
     masks = (None, Dense(torch.ones(5, 5) > 0))
-    results = [encoder.train(mode)(inputs, mask=mask).hidden for mode in (True, False) for mask in masks]
+    results = [
+        encoder.train(mode)(inputs, mask=mask).hidden for mode in (True, False) for mask in masks
+    ]
     for other in results[1:]:
         torch.testing.assert_close(other, results[0], rtol=1e-5, atol=1e-5)
 

@@ -24,7 +24,10 @@ def read(name: str, hidden: Tensor, keep: Tensor | None) -> Tensor:
 @pytest.mark.parametrize(("name", "loop"), LOOPS.items())
 def test_a_readout_is_its_rule_over_the_real_tokens(name: str, loop) -> None:  # noqa: ANN001
     hidden = HIDDEN.masked_fill(~KEEP.unsqueeze(-1), 0)
-    rows = [[state for state, real in zip(*row, strict=True) if real] for row in zip(hidden, KEEP, strict=True)]
+    rows = [
+        [state for state, real in zip(*row, strict=True) if real]
+        for row in zip(hidden, KEEP, strict=True)
+    ]
     torch.testing.assert_close(read(name, hidden, KEEP), torch.stack([loop(row) for row in rows]))
     everything = torch.stack([loop(list(row)) for row in HIDDEN])
     torch.testing.assert_close(read(name, HIDDEN, None), everything)
