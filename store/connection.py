@@ -1,5 +1,6 @@
 """Engines: how a database is opened, and what is said when it cannot be."""
 
+import os
 import random
 import re
 import sqlite3
@@ -19,7 +20,6 @@ __all__ = ["StoreError", "install_sqlite_hooks", "make_engine", "transact"]
 
 BUSY_SECONDS = 60
 RETRIES = 5
-SQLITE_MAGIC = b"SQLite format 3\0"
 
 T = TypeVar("T")
 
@@ -42,14 +42,14 @@ def make_engine(url: str, *, readonly: bool = False) -> Engine:
     if not readonly:
         engine = create_engine(parsed)
         install_sqlite_hooks(engine)
-        return engine
+        return _probe(engine)
     database = f"file:{quote(str(path.absolute()))}"
     engine = create_engine(
         URL.create("sqlite", database=database, query={"mode": "ro", "uri": "true"})
     )
     event.listen(engine, "connect", _prepare_reader)
     event.listen(engine, "begin", _begin_reader)
-    return engine
+    return _probe(engine)
 
 
 def install_sqlite_hooks(engine: Engine) -> None:
@@ -147,13 +147,22 @@ def _check_file(path: Path, *, must_exist: bool) -> None:
         if not path.parent.is_dir():
             raise StoreError(f"{path} cannot be created: {path.parent} is not a directory")
         return
+    # Never open the file here: closing it would drop the locks that SQLite holds on it for other
+    # connections of this process, and these would then read a file that changes under them.
+    if not os.access(path, os.R_OK):
+        raise StoreError(f"{path} cannot be read: permission denied")
+
+
+def _probe(engine: Engine) -> Engine:
+    """Return the engine once SQLite has opened its file and found a database in it."""
     try:
-        with path.open("rb") as file:
-            start = file.read(len(SQLITE_MAGIC))
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-    if start not in (b"", SQLITE_MAGIC):
-        raise StoreError(f"{path} is not a SQLite database")
+        with engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA schema_version")
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+            raise StoreError(f"{shown(engine.url)} is not a SQLite database") from error
+        raise StoreError(explain(engine.url, error)) from error
+    return engine
 
 
 def _is_locked(error: DBAPIError) -> bool:

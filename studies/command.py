@@ -68,12 +68,14 @@ def command(study: Study) -> Callable[[], None]:
             "arms": None if arms is None else [arm.strip() for arm in arms.split(",")],
             "seeds": seeds,
         }
+        from studies.preview import describe_plan, preview
+
         with _errors():
             ready = _ready(study, budget, told, config, plugins or [], assignments or [])
             if describe:
-                _describe(ready)
+                describe_plan(ready)
             elif plan:
-                _print_plan(ready, workers)
+                preview(ready, workers)
             else:
                 _run(ready, storage, plugins or [], _device(device), workers, threads, rerun or [])
 
@@ -150,35 +152,6 @@ def _device(name: str) -> str:
     if name == "cuda" and not there:
         raise ConfigError([Problem("device", "torch sees no CUDA device here; take cpu or auto")])
     return "cuda" if there and name != "cpu" else "cpu"
-
-
-def _describe(plan: "Plan") -> None:
-    from io import StringIO
-
-    from ruamel.yaml import YAML
-
-    text = StringIO()
-    YAML(typ="safe", pure=True).dump(plan.settings.model_dump(mode="json"), text)
-    print(f"{plan.study.text.strip()}\n\nSettings\n--------\n{text.getvalue()}", end="")
-
-
-def _print_plan(plan: "Plan", workers: int) -> None:
-    """What would be done, and roughly how long it takes on one thread of this machine."""
-    from studies.estimate import seconds_of
-    from studies.progress import duration
-
-    settings, total = plan.settings.study, 0.0
-    rates = ", ".join(f"{rate:g}" for rate in settings.learning_rates)
-    print(f"{plan.study.name}: learning rates {rates}; {settings.seeds} confirming seeds an arm")
-    for cell in plan.cells():
-        tune, steps = len(list(plan.tuning(cell))), plan.config(cell, 1.0).training.steps
-        seconds = seconds_of(plan.config(cell, settings.learning_rates[0]))
-        total += seconds * (tune + settings.seeds)
-        print(
-            f"  {cell.task:20} {cell.arm:16} {tune} tuning + {settings.seeds} confirming runs "
-            f"of {steps} steps, about {duration(seconds)} each"
-        )
-    print(f"about {duration(total / workers)} with {workers} workers; nothing was done")
 
 
 def _run(

@@ -14,7 +14,9 @@ import studies.tasks  # noqa: F401  (announces the table of tasks)
 from registry.choices import STRICT, Choice, among
 from registry.config import EncoderConfig
 from registry.problems import ConfigError, Problem, problems_of
-from registry.yaml_file import parse_yaml, read_yaml
+from registry.settings import with_settings
+from registry.yaml_file import read_yaml
+from studies.merging import merge, name_of
 from studies.schedules import Schedule
 
 TUNING_SEEDS_FROM = 1000
@@ -135,101 +137,63 @@ def gather(
     in_file = {} if file is None else read_yaml(file)
     user: dict[str, Any] = dict(in_file)
     for assignment in assignments:
-        user = merge(user, assigned(assignment))
+        user = merge(user, with_settings({}, [assignment]))
     user = merge(user, {"study": options}) if options else user
-    one_task = "task" in user
-    data = merge(dict(defaults), _panels_of_task(defaults, user))
+    data = merge(dict(defaults), _for_study(defaults, user))
     try:
         return Settings(**data)
     except ValidationError as error:
         problems = problems_of(error, Settings)
-    raise ConfigError(_as_typed(problem, in_file, file, one_task) for problem in problems)
+    raise ConfigError(_as_typed(problem, user, in_file, file) for problem in problems)
 
 
 def _as_typed(
-    problem: Problem, in_file: Mapping[str, Any], file: Path | None, one_task: bool
+    problem: Problem, user: Mapping[str, Any], in_file: Mapping[str, Any], file: Path | None
 ) -> Problem:
     """A problem under the key that the user wrote, and with the file that holds it."""
     key = problem.key
-    if one_task and key.startswith("study.panels.0.task"):
+    if "task" in user and key.startswith("study.panels.0.task"):
         key = key.removeprefix("study.panels.0.")
+    if "learning_rate" in user.get("training", {}) and key.startswith("study.learning_rates"):
+        key = "training.learning_rate"
     value: Any = in_file
     for step in key.split("."):
         value = value.get(step) if isinstance(value, Mapping) else None
     return replace(problem, key=key, file=None if value is None else str(file))
 
 
-def _panels_of_task(defaults: Mapping[str, Any], user: dict[str, Any]) -> dict[str, Any]:
-    """The user's settings, with a `task` turned into the study's only panel.
+def _for_study(defaults: Mapping[str, Any], user: Mapping[str, Any]) -> dict[str, Any]:
+    """The user's settings, with what they say of one run said of the study.
 
-    `training.steps` holds for every panel, so it also takes the place of their own steps.
+    A `task` becomes the only panel. `training.steps` holds for every panel, in place of their own
+    steps, and `training.learning_rate` is the only rate that is tried.
     """
-    known = user.get("study", {}).get("panels")
-    panels = [dict(panel) for panel in known or defaults["study"]["panels"]]
-    user = dict(user)
-    task = user.pop("task", None)
-    if task is not None:
-        panels = [_panel_of(task, panels)]
-    steps = user.get("training", {}).get("steps")
-    if steps is not None:
-        panels = [{key: panel[key] for key in panel if key != "steps"} for panel in panels]
-    if task is None and steps is None:
-        return user
-    return merge(user, {"study": {"panels": panels}})
+    study = dict(user.get("study", {}))
+    training = user.get("training", {})
+    panels = [dict(panel) for panel in study.get("panels", defaults["study"]["panels"])]
+    if "task" in user:
+        study["panels"] = panels = [_panel_of(user["task"], panels)]
+    if "steps" in training:
+        study["panels"] = [{**panel, "steps": None} for panel in panels]
+    if "learning_rate" in training:
+        if "learning_rates" in study:
+            rule = "a study tries either one learning_rate or the list study.learning_rates"
+            raise ConfigError([Problem("training.learning_rate", rule)])
+        study["learning_rates"] = [training["learning_rate"]]
+    kept = {key: value for key, value in user.items() if key != "task"}
+    return {**kept, "study": study}
 
 
 def _panel_of(task: Any, panels: list[dict[str, Any]]) -> dict[str, Any]:
-    names = [_name(panel["task"]) for panel in panels]
+    names = [name_of(panel["task"]) for panel in panels]
     if isinstance(task, Mapping) and "name" not in task:
         if len(panels) > 1:
             keys = ", ".join(f"task.{key}" for key in task)
             rule = f"{keys} needs task.name as well, since this study has several tasks"
             raise ConfigError([Problem("task", rule, task, tuple(names))])
         task = {"name": names[0], **task}
-    same = next((panel for panel in panels if _name(panel["task"]) == _name(task)), {})
+    same = next((panel for panel in panels if name_of(panel["task"]) == name_of(task)), {})
     return {**same, "task": merge({"task": same.get("task", {})}, {"task": task})["task"]}
-
-
-def _name(chosen: Any) -> Any:
-    return chosen.get("name") if isinstance(chosen, Mapping) else chosen
-
-
-def assigned(assignment: str) -> dict[str, Any]:
-    """The nested mapping of `dotted.key=value`, where the value is YAML.
-
-    Raises:
-        ConfigError: If it has no `=`, an empty key or a value that is not YAML.
-    """
-    key, sign, text = assignment.partition("=")
-    if not sign or not all(key.split(".")):
-        rule = f"an assignment reads dotted.key=value; got {assignment!r}"
-        raise ConfigError([Problem(key, rule, assignment)])
-    try:
-        value = parse_yaml(text)
-    except ConfigError as error:
-        raise ConfigError(problem.under(key) for problem in error.problems) from None
-    for step in reversed(key.split(".")):
-        value = {step: value}
-    return value
-
-
-def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """`below` with what `above` says; a choice of another name replaces, the same one adds."""
-    merged = dict(below)
-    for key, value in above.items():
-        old = merged.get(key)
-        if isinstance(value, Mapping):
-            if isinstance(old, str) and "name" not in value and key not in ("encoder", "study"):
-                old = {"name": old}
-            other = "name" in value and _name(old) != value["name"]
-            merged[key] = (
-                dict(value) if other or not isinstance(old, Mapping) else merge(old, value)
-            )
-        elif isinstance(value, str) and isinstance(old, Mapping) and _name(old) == value:
-            continue
-        else:
-            merged[key] = value
-    return merged
 
 
 def check_run(data: Mapping[str, Any]) -> RunConfig:

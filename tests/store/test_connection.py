@@ -3,6 +3,8 @@
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -158,11 +160,31 @@ def test_a_file_without_permission_is_refused(ledger: Ledger, url: str, path: Pa
 
 
 def test_an_unreadable_file_is_refused(
-    ledger: Ledger, url: str, path: Path, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(self: Path, mode: str) -> None:
-        raise PermissionError(13, "Permission denied")
+    # The superuser may read anything, so the answer of the system is given here.
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
 
-    monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(StoreError, match=r"sandbox\.db cannot be read: Permission denied"):
-        Results(url)
+    with pytest.raises(StoreError, match=r"sandbox\.db cannot be read: permission denied"):
+        make_engine(url)
+
+
+def test_opening_an_engine_keeps_the_locks_of_other_connections(
+    ledger: Ledger, url: str, path: Path
+) -> None:
+    """Closing a file drops the locks of a whole process, and its readers then read chaos."""
+    reader = sqlite3.connect(path)
+    reader.execute("select count(*) from es_runs").fetchone()
+
+    make_engine(url, readonly=True).dispose()
+    make_engine(url).dispose()
+    write = (
+        "import sqlite3, sys; other = sqlite3.connect(sys.argv[1]); "
+        "other.execute('pragma user_version = 1'); other.close()"
+    )
+    subprocess.run([sys.executable, "-c", write, str(path)], check=True)
+
+    # Whoever closes the last connection removes the log; the other process was not the last.
+    assert path.with_name(path.name + "-wal").exists()
+    assert reader.execute("pragma user_version").fetchone() == (1,)
+    reader.close()

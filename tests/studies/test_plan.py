@@ -19,7 +19,10 @@ def everything(made: Plan) -> list[Any]:
     return [
         run
         for cell in made.cells()
-        for run in (*made.tuning(cell), *made.confirming(cell, made.settings.study.learning_rates[0]))
+        for run in (
+            *made.tuning(cell),
+            *made.confirming(cell, made.settings.study.learning_rates[0]),
+        )
     ]
 
 
@@ -51,7 +54,9 @@ def test_quick_is_the_protocol_that_its_text_promises() -> None:
 
 def test_arms_differ_in_their_position_and_in_nothing_else() -> None:
     made = plan()
-    configs = [made.config(cell, 1e-3).model_dump() for cell in made.cells() if cell.task == "shift"]
+    configs = [
+        made.config(cell, 1e-3).model_dump() for cell in made.cells() if cell.task == "shift"
+    ]
 
     names = {config["encoder"].pop("position")["name"] for config in configs}
 
@@ -120,7 +125,10 @@ def test_a_stored_config_is_the_config_again() -> None:
 def test_a_changed_variant_of_the_user_is_another_run() -> None:
     def identity(width: int) -> str:
         namespace: dict[str, Any] = {"Position": Position, "__name__": "my_variants"}
-        exec(f"class Mine(Position):\n    name = 'mine'\n    def width(self): return {width}", namespace)
+        exec(
+            f"class Mine(Position):\n    name = 'mine'\n    def width(self): return {width}",
+            namespace,
+        )
         register(namespace["Mine"])
         return identities("study.arms=[mine]")[0]
 
@@ -134,14 +142,14 @@ def test_a_changed_variant_of_the_user_is_another_run() -> None:
 @pytest.mark.parametrize(
     ("assignment", "told"),
     [
-        ("study.arms=[roep]", "study.arms (roep): no position is named 'roep'; did you mean 'rope'?"),
+        ("study.arms=[roep]", "study.arms (roep): no position is named 'roep'; did you mean"),
         ("study.arms=[rope, rope]", "the arm 'rope' is named twice"),
         ("encoder.position=rope", "name them by --arms"),
         ("encoder.vocab_size=9", "encoder.vocab_size: the task decides this key"),
         ("encoder.d_modle=9", "encoder.d_modle: unknown key 'd_modle'; did you mean 'd_model'?"),
         ("encoder.n_heads=5", "encoder.n_heads: every head needs the same width"),
         ("encoder.n_heads=32", "study.arms (rope): rope turns channels in pairs"),
-        ("evaluation.test_lengths=[3, 16]", "shift(k=3, alphabet=8) has answers from length 4 on; got 3"),
+        ("evaluation.test_lengths=[3, 16]", "alphabet=8) has answers from length 4 on; got 3"),
         ("training.train_lengths=[2, 3]", "training.train_lengths: shift"),
     ],
 )  # fmt: skip

@@ -100,7 +100,9 @@ def test_a_lost_gradient_is_named_with_its_step() -> None:
     sound, lost = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(2))
     sound.grad, lost.grad = torch.zeros(2), torch.tensor([1.0, math.nan])
 
-    with pytest.raises(DivergedError, match=r"^step 7: the gradient of blocks\.0\.bad is not finite$"):
+    with pytest.raises(
+        DivergedError, match=r"^step 7: the gradient of blocks\.0\.bad is not finite$"
+    ):
         gradient_norm({"blocks.0.good": sound, "blocks.0.bad": lost}, 1.0, step=7)
 
 
