@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from store.records import Run, Score
     from studies.conduct import Chosen
 
-METRICS = {"skill": "skill", "accuracy": "accuracy", "exact": "exact match"}
+METRICS = {
+    "skill": "skill (0 = best blind guess, 1 = all right)",
+    "accuracy": "accuracy (share of right answers)",
+    "exact": "exact match (share of sequences with every answer right)",
+}
 
 
 @dataclass(frozen=True)
@@ -123,9 +127,9 @@ def _remarks(plan: Plan, result: ArmResult) -> list[str]:
 
 def number(value: float) -> str:
     """A share in few signs: ".56", "1.0", "-.03"."""
-    text = f"{value:.2f}"
-    if text in ("1.00", "-0.00"):
-        return text.removeprefix("-")[:3]
+    text = f"{value:.2f}".replace("-0.00", "0.00")
+    if text == "1.00":
+        return "1.0"
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
@@ -139,46 +143,47 @@ def cell_text(interval: Interval | None) -> str:
 
 
 def print_answer(console: "Console", plan: Plan, gathered: list[ArmResult]) -> None:
-    """Print tables and sentences, task by task."""
-    for panel, label in enumerate(plan.labels()):
+    """Print task by task: a sentence per arm, then a table per metric."""
+    for panel in range(len(plan.settings.study.panels)):
         here = [result for result in gathered if result.cell.panel == panel]
-        settings = plan.settings.study.panels[panel]
-        steps = settings.steps or plan.settings.training.steps
-        shortest, longest = plan.settings.training.train_lengths
-        shortest = max(shortest, task_of(settings.task).min_length)
-        seeds = max((len(result.runs) for result in here), default=0)
-        console.print(
-            f"\n[bold]{label}[/bold]  {settings.task}, {steps} steps, trained on lengths "
-            f"{shortest}–{longest}, {seeds} seeds; mean ± 95 % t-interval over seeds",
-            highlight=False,
-        )
+        console.print(f"\n{_protocol(plan, panel, here)}", highlight=False)
+        widest = max(len(result.cell.arm) for result in here)
+        for result in here:
+            arm = result.cell.arm.ljust(widest)
+            console.print(f"  [bold]{arm}[/bold]  {sentence(plan, result)}", highlight=False)
         for metric in METRICS:
             _print_table(console, plan, here, panel, metric)
-        for result in here:
-            console.print(
-                f"  [bold]{result.cell.arm}[/bold] {sentence(plan, result)}", highlight=False
-            )
+
+
+def _protocol(plan: Plan, panel: int, here: list[ArmResult]) -> str:
+    settings = plan.settings.study.panels[panel]
+    shortest, longest = plan.settings.training.train_lengths
+    shortest = max(shortest, task_of(settings.task).min_length)
+    steps = settings.steps or plan.settings.training.steps
+    seeds = max((len(result.runs) for result in here), default=0)
+    return (
+        f"[bold]{settings.task}[/bold], {steps} steps on lengths {shortest} to {longest}, {seeds} seeds; "
+        "mean ± half of the 95 % t-interval over seeds"
+    )
 
 
 def _print_table(
     console: "Console", plan: Plan, here: list[ArmResult], panel: int, metric: str
 ) -> None:
-    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     lengths = sorted(set(plan.settings.evaluation.test_lengths))
-    floors = floors_of(plan, panel, lengths)
-    told = {"skill": "0 = best blind guess, 1 = all right", "accuracy": "share of right answers"}
-    title = f"{METRICS[metric]} ({told.get(metric, 'share of sequences all right')})"
-    table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", padding=(0, 1, 0, 0))
-    table.add_column("length", no_wrap=True)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("  length", no_wrap=True)
     for length in lengths:
         table.add_column(str(length), justify="right", no_wrap=True)
     for result in here:
         cells = [cell_text(result.interval(metric, length)) for length in lengths]
-        table.add_row(result.cell.arm, *cells)
+        table.add_row(f"  {result.cell.arm}", *cells)
     if metric == "accuracy":
-        table.add_row("floor", *[number(floors[length]) for length in lengths], style="dim")
+        floors = floors_of(plan, panel, lengths)
+        table.add_row("  floor", *[number(floors[length]) for length in lengths], style="dim")
+    console.print(f"\n  [bold]{METRICS[metric]}[/bold]", highlight=False)
     console.print(table)
 
 

@@ -234,9 +234,8 @@ def _print_answer(conductor: "Conductor", storage: str) -> None:
 
     from studies.answer import print_answer, results
 
-    console = Console(soft_wrap=not sys.stdout.isatty())
-    if not console.is_terminal:
-        console = Console(width=110)
+    # Away from a terminal nobody folds lines, and a table must not be cut.
+    console = Console() if sys.stdout.isatty() else Console(width=200)
     runs = conductor.runs()
     gathered = results(
         conductor.plan, runs, conductor.ledger.scores(conductor.ids()), conductor.chosen

@@ -1,0 +1,119 @@
+"""The answer, from scores made up so that the right words are known."""
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from store.intervals import Interval
+from studies.answer import ArmResult, cell_text, number, sentence
+from studies.conduct import Chosen
+from studies.extrapolation import QUICK, STUDY
+from studies.plan import Cell, Plan
+from studies.settings import gather
+
+PLAN = Plan(STUDY, gather(QUICK, None, ["evaluation.test_lengths=[16, 20, 32]"]))
+
+
+def result(
+    skills: Mapping[int, list[float]],
+    arm: str = "rope",
+    statuses: tuple[str, ...] = ("done", "done"),
+    chosen: Chosen | None = None,
+    split: str = "test",
+) -> ArmResult:
+    runs: list[Any] = [SimpleNamespace(status=status) for status in statuses]
+    values = {(split, "skill", length): list(found) for length, found in skills.items()}
+    return ArmResult(Cell(0, "shift", arm), runs, chosen or Chosen(3e-3), values)
+
+
+def test_an_arm_that_stays_above_the_threshold_holds() -> None:
+    said = sentence(PLAN, result({16: [1.0, 1.0], 20: [1.0, 0.9], 32: [0.95, 0.75]}))
+
+    assert said == "holds to length 32 (skill .85; above 0.8 in 1 of 2 seeds)."
+
+
+def test_an_arm_falls_at_the_first_length_below_the_threshold() -> None:
+    said = sentence(PLAN, result({16: [1.0], 20: [0.5], 32: [0.9]}))
+
+    assert said == "falls below 0.8 at length 20 (skill .50)."
+
+
+def test_an_arm_that_did_not_fit_is_never_said_to_fall() -> None:
+    said = sentence(PLAN, result({16: [0.79, 0.79], 20: [0.1, 0.1], 32: [0.0, 0.0]}))
+
+    assert said == "did not learn: skill .79 at length 16, the longest trained (below 0.8)."
+
+
+def test_the_longest_trained_length_may_be_told_by_validation() -> None:
+    plan = Plan(STUDY, gather(QUICK, None, ["evaluation.test_lengths=[32]"]))
+    fitted = ArmResult(
+        Cell(0, "shift", "rope"),
+        [],
+        Chosen(3e-3),
+        {("validation", "skill", 16): [1.0], ("test", "skill", 32): [0.2]},
+    )
+
+    assert sentence(plan, fitted) == "falls below 0.8 at length 32 (skill .20)."
+
+
+def test_a_length_that_cannot_be_asked_is_said() -> None:
+    said = sentence(PLAN, result({16: [1.0], 20: [0.9]}))
+
+    assert said == "holds to length 20; it cannot be asked at length 32."
+
+
+def test_an_arm_without_a_learning_rate_says_why() -> None:
+    chosen = Chosen(None, "training diverged at every learning rate")
+
+    said = sentence(PLAN, result({}, statuses=(), chosen=chosen))
+
+    assert said == "has no result: training diverged at every learning rate."
+
+
+def test_seeds_that_diverged_are_counted() -> None:
+    said = sentence(
+        PLAN, result({16: [1.0], 20: [1.0], 32: [1.0]}, statuses=("done", "diverged", "failed"))
+    )
+
+    assert "1 of 3 seeds diverged." in said
+    assert "1 of 3 seeds failed." in said
+
+
+@pytest.mark.parametrize(("rate", "side"), [(1e-3, "lowest"), (1e-2, "highest")])
+def test_a_learning_rate_at_the_edge_is_flagged(rate: float, side: str) -> None:
+    chosen = Chosen(rate, at_edge=True)
+
+    said = sentence(PLAN, result({16: [0.0]}, chosen=chosen))
+
+    assert f"Its learning rate {rate:g} is the {side} tried." in said
+
+
+def test_untrained_rows_are_said() -> None:
+    said = sentence(PLAN, result({16: [1.0], 20: [0.5]}, arm="learned"))
+
+    assert said.endswith("(Its rows beyond 16 are untrained.)")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.564, ".56"),
+        (0.9951, "1.0"),
+        (1.0, "1.0"),
+        (0.0, ".00"),
+        (-0.001, ".00"),
+        (-0.034, "-.03"),
+        (-1.2, "-1.20"),
+        (1.48, "1.48"),
+    ],
+)
+def test_a_share_is_told_in_few_signs(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_a_cell_has_mean_and_half_width() -> None:
+    assert cell_text(Interval(0.5, 0.4, 0.6, 3)) == ".50±.10"
+    assert cell_text(Interval(0.5, None, None, 1)) == ".50"
+    assert cell_text(None) == "n/a"
