@@ -1,0 +1,132 @@
+"""How tuning leads to confirming, without workers: runs are ended by hand."""
+
+import platform
+from pathlib import Path
+
+import pytest
+
+from store.ledger import Ledger
+from studies.conduct import Chosen, Conductor
+from studies.extrapolation import QUICK, STUDY
+from studies.plan import Plan
+from studies.search import Trials
+from studies.settings import gather
+
+RATES = [0.001, 0.003, 0.01]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'sandbox.db'}"
+
+
+def conductor(url: str, *assignments: str) -> Conductor:
+    brief = ["study.arms=[none]", "task=shift", "study.seeds=2", *assignments]
+    return Conductor(Plan(STUDY, gather(QUICK, None, brief)), Ledger.create(url), Trials(url))
+
+
+def end(made: Conductor, nlls: dict[float, float | str], name: str = "w") -> None:
+    """End the planned tuning runs: with a validation nll, or with a status."""
+    [numbers] = made.tuning.values()
+    while claim := made.ledger.claim(name, numbers):
+        found = nlls[claim.run.config["training"]["learning_rate"]]
+        if isinstance(found, str):
+            made.ledger.finish(claim, found, reason="made up")
+            continue
+        scores = [
+            {"split": "validation", "length": 4, "metric": "nll", "n": 1, "value": found - 0.3},
+            {"split": "validation", "length": 8, "metric": "nll", "n": 3, "value": found + 0.1},
+            {"split": "test", "length": 64, "metric": "nll", "n": 9, "value": -found},
+        ]
+        made.ledger.finish(claim, "done", scores=scores)
+
+
+def chosen(made: Conductor) -> Chosen:
+    made.advance()
+    [found] = made.chosen.values()
+    return found
+
+
+def test_nothing_is_confirmed_before_tuning_is_over(url: str) -> None:
+    made = conductor(url)
+
+    made.advance()
+
+    assert (made.chosen, made.confirming) == ({}, {})
+    assert made.expected() == 3 + 2
+
+
+def test_the_lowest_validation_nll_is_chosen_and_test_lengths_have_no_say(url: str) -> None:
+    made = conductor(url)
+    end(made, dict(zip(RATES, (0.5, 0.2, 0.9), strict=True)))
+
+    assert chosen(made) == Chosen(0.003)
+    runs = made.ledger.runs(made.ids())[3:]
+    assert [(run.phase, run.seed) for run in runs] == [("confirm", 0), ("confirm", 1)]
+    assert {run.config["training"]["learning_rate"] for run in runs} == {0.003}
+
+
+@pytest.mark.parametrize(("best", "rate"), [((0.1, 0.2, 0.9), 0.001), ((0.9, 0.2, 0.1), 0.01)])
+def test_an_optimum_at_the_edge_of_the_list_is_flagged(
+    url: str, best: tuple[float, ...], rate: float
+) -> None:
+    made = conductor(url)
+    end(made, dict(zip(RATES, best, strict=True)))
+
+    assert chosen(made) == Chosen(rate, at_edge=True)
+
+
+def test_a_rate_that_diverged_is_passed_over(url: str) -> None:
+    made = conductor(url)
+    end(made, dict(zip(RATES, (0.5, 0.2, "diverged"), strict=True)))
+
+    assert chosen(made) == Chosen(0.003)
+
+
+def test_an_arm_that_diverges_everywhere_has_no_confirming_runs(url: str) -> None:
+    made = conductor(url)
+    end(made, dict.fromkeys(RATES, "diverged"))
+
+    assert chosen(made).reason == "training diverged at every learning rate"
+    assert (made.confirming, made.unfinished(), made.expected()) == ({}, False, 3)
+
+
+def test_an_arm_with_a_failed_tuning_run_is_not_confirmed_until_it_is_mended(url: str) -> None:
+    made = conductor(url)
+    end(made, dict(zip(RATES, (0.5, 0.2, "failed"), strict=True)))
+    assert chosen(made).reason == "1 of 3 tuning runs failed"
+
+    again = conductor(url)
+    again.tidy()
+    assert again.chosen == {}
+    end(again, {0.01: 0.1})
+
+    assert chosen(again) == Chosen(0.01, at_edge=True)
+
+
+def test_rates_are_judged_by_their_mean_over_tuning_seeds(url: str) -> None:
+    made = conductor(url, "study.tuning_seeds=2", "study.learning_rates=[0.001, 0.003]")
+    [numbers] = made.tuning.values()
+    nlls = {(0.001, 1000): 0.1, (0.001, 1001): 0.9, (0.003, 1000): 0.4, (0.003, 1001): 0.4}
+    while claim := made.ledger.claim("w", numbers):
+        value = nlls[claim.run.config["training"]["learning_rate"], claim.run.seed]
+        score = {"split": "validation", "length": 4, "metric": "nll", "n": 5, "value": value}
+        made.ledger.finish(claim, "done", scores=[score])
+
+    assert chosen(made).learning_rate == 0.003
+
+
+def test_a_run_of_a_dead_worker_is_planned_again(url: str) -> None:
+    made = conductor(url)
+    [numbers] = made.tuning.values()
+    claim = made.ledger.claim("elsewhere/1/2", numbers)
+    assert claim is not None
+    this_machine = platform.node()
+    dead = made.ledger.claim(f"{this_machine}/999999999/0", numbers)
+    assert dead is not None
+
+    conductor(url).tidy()
+
+    statuses = made.ledger.statuses(numbers)
+    assert statuses[claim.run.id] == "running"
+    assert statuses[dead.run.id] == "planned"

@@ -1,0 +1,129 @@
+"""The README: its commands run, its tables are complete. (Its Python is run as a doctest.)"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import studies.tasks
+from registry.table import TABLES
+from store import Ledger, PlannedRun
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = [
+    line.removeprefix("$ python ")
+    for block in re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL)
+    for line in block.splitlines()
+    if line.startswith("$ python ")
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder like that of a reader, with examples and a finished run of each of two arms."""
+    folder = tmp_path_factory.mktemp("reader")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    ledger = Ledger.create(f"sqlite:///{folder / 'sandbox.db'}")
+    for arm in ("rope", "alibi"):
+        config = {"encoder": {"position": {"name": arm}}}
+        [number] = ledger.plan(
+            [
+                PlannedRun(
+                    "extrapolation", "shift", arm, "confirm", 0, config, arm, None, arm, steps=1
+                )
+            ]
+        )
+        claim = ledger.claim("reader", [number])
+        assert claim is not None
+        score = {"split": "test", "length": 64, "metric": "accuracy", "n": 4, "value": 0.5}
+        ledger.finish(claim, "done", scores=[score])
+    return folder
+
+
+def run(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *shlex.split(command)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_of_the_readme_work(folder: Path, command: str) -> None:
+    # A study is described instead of run: its arguments are checked all the same.
+    if command.startswith("-m studies.extrapolation") and "--plan" not in command:
+        command += " --describe"
+    if command.endswith("--plan"):
+        command += " --arms none --set evaluation.examples=8"
+
+    done = run(folder, command)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    assert done.stderr == ""
+
+
+def test_the_readme_shows_commands_of_every_package() -> None:
+    assert {command.split()[1].split(".")[0] for command in COMMANDS} == {
+        "registry",
+        "studies",
+        "store",
+    }
+
+
+def rows_of_tables() -> dict[str, str]:
+    return dict(re.findall(r"^\| `?(\w+)`? \| (.*) \|$", README, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("kind", [table.kind for table in TABLES.values() if table.kind != "task"])
+def test_every_part_is_in_the_table(kind: str) -> None:
+    shown = set(re.findall(r"`(\w+)`", rows_of_tables()[kind]))
+
+    assert shown == {name for name in TABLES[kind] if TABLES[kind].is_builtin(name)}
+
+
+def test_every_task_is_in_the_table() -> None:
+    assert set(studies.tasks.tasks) <= set(rows_of_tables())
+
+
+def test_every_budget_is_in_the_table() -> None:
+    from studies.extrapolation import STUDY
+
+    assert set(STUDY.budgets) <= set(rows_of_tables())
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "registry", "registry list", "registry show", "registry explain", "registry draw",
+        "store", "store runs", "store scores", "store show", "store studies", "store upgrade",
+        "studies", "studies.extrapolation",
+    ],
+)  # fmt: skip
+def test_help_is_quick_because_it_loads_nothing_heavy(tmp_path: Path, module: str) -> None:
+    name, *words = module.split()
+    code = (
+        "import runpy, sys\n"
+        f"sys.argv = ['x', *{words!r}, '--help']\n"
+        "try:\n"
+        f"    runpy.run_module({name!r}, run_name='__main__', alter_sys=True)\n"
+        "except SystemExit as end:\n"
+        "    assert not end.code, end.code\n"
+        "heavy = {'torch', 'optuna', 'sqlalchemy', 'alembic', 'pandas', 'scipy', 'numpy'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    script = tmp_path / "help.py"
+    script.write_text(code)
+
+    done = run(tmp_path, str(script))
+
+    assert done.returncode == 0, done.stderr
+    assert "Usage" in done.stdout
