@@ -157,7 +157,7 @@ class Encoder(nn.Module):
     def _place(
         self, index: Int[Tensor, "batch seq"], generator: torch.Generator | None
     ) -> Int[Tensor, "batch seq"]:
-        position = self.positions[0]
+        position: Any = self.positions[0]
         # Making a generator stops a whole-graph capture: only a position that draws gets one.
         draws = type(position).place is not Position.place
         if draws and generator is None and not self.training:
@@ -183,7 +183,7 @@ class Encoder(nn.Module):
         prepared = None
         for layer, block in enumerate(self.blocks):
             if layer < len(self.positions):
-                position = self.positions[layer]
+                position: Any = self.positions[layer]
                 added = position.embed(index)
                 x = x if added is None else x + added.to(x.dtype)
                 prepared = attention.prepare(mask, position, index, index, sizes)

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 ALWAYS: dict[str, dict[str, Any]] = {
-    "none": {"position": "none", "n_layers": 1, "training": True},
-    "sinusoidal": {"position": "sinusoidal", "n_layers": 1, "training": False},
     "rope": {"position": "rope", "n_layers": 1, "training": True},
 }
 SLOW: dict[str, dict[str, Any]] = {
+    "none": {"position": "none", "training": True},
+    "sinusoidal": {"position": "sinusoidal", "training": False},
+    "rope, deeper": {"position": "rope", "n_layers": 3, "training": True},
     "causal": {"position": "rope", "mask": "causal", "training": True},
     "learned": {"position": "learned", "training": True},
     "alibi": {"position": "alibi", "training": True},

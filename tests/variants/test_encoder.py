@@ -221,7 +221,7 @@ def test_one_position_object_is_shared_unless_each_layer_is_given_its_own() -> N
     separate = build(position="t5_bias", position_per_layer=True)
     assert (len(shared.positions), len(separate.positions)) == (1, 2)
     with torch.no_grad():
-        separate.positions[1].table[1] = 5.0
+        separate.positions[1].get_parameter("table")[1] = 5.0
     first, second = weights_of(separate)
     assert torch.equal(first, weights_of(shared)[0])
     assert (second - weights_of(shared)[1]).abs().max() > 0.1
@@ -273,13 +273,13 @@ def test_masks_and_positions_that_do_not_fit_are_refused(
 
 
 def test_an_encoder_without_a_token_table_says_so() -> None:
-    with pytest.raises(ValueError, match="no token table .vocab_size is null.: embed first"):
+    with pytest.raises(ValueError, match=r"no token table \(vocab_size is null\): embed first"):
         build(vocab_size=None, pad_id=None)(tokens())
 
 
 @pytest.mark.parametrize("size", ["d_model", "n_heads", "d_head", "n_layers"])
 def test_a_size_is_at_least_one(size: str) -> None:
-    sizes = {"d_model": 4, "n_heads": 2, "d_head": 2, "n_layers": 1, size: 0}
+    sizes: dict[str, Any] = {"d_model": 4, "n_heads": 2, "d_head": 2, "n_layers": 1, size: 0}
     with pytest.raises(ValueError, match=f"{size} must be at least 1; got {size}=0"):
         Dims(**sizes)
 

@@ -101,10 +101,7 @@ def gradients(encoder: Encoder, hidden: Tensor) -> dict[str, Tensor]:
 
 def assert_same(one: dict[str, Tensor], other: dict[str, Tensor], tolerance: float) -> None:
     assert one.keys() == other.keys()
-    for path in one:
-        torch.testing.assert_close(
-            one[path], other[path], rtol=tolerance, atol=tolerance, msg=lambda m: f"{path}: {m}"
-        )
+    torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
 
 
 def test_every_mask_that_a_config_can_name_is_tried_here() -> None:

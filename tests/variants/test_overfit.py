@@ -68,7 +68,9 @@ for kind in ("feedforward", "norm", "norm_placement", "initializer", "attention"
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 
-@pytest.mark.parametrize("changes", CHANGES, ids=lambda changes: str(changes) if changes else "base")
+@pytest.mark.parametrize(
+    "changes", CHANGES, ids=lambda changes: str(changes) if changes else "base"
+)
 def test_every_part_learns_a_task_of_direction(changes: dict[str, str]) -> None:
     seen = losses(build(**changes), tokens(), left_neighbour(tokens()))
     assert seen[0] > 1

@@ -6,14 +6,13 @@ import lazy_loader
 
 if TYPE_CHECKING:
     from variants.attentions.attention import Attention as Attention
-    from variants.attentions.attention import AttentionSizes as AttentionSizes
     from variants.attentions.explicit import Explicit as Explicit
     from variants.attentions.sdpa import SDPA as SDPA
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "attention": ["Attention", "AttentionSizes"],
+        "attention": ["Attention"],
         "explicit": ["Explicit"],
         "sdpa": ["SDPA"],
     },

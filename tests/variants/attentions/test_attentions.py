@@ -30,9 +30,9 @@ def attend(
     batch, heads, queries, d_head = q.shape
     backend: Attention = registry.attentions[name](dims(heads, d_head))
     position = position or NoPosition(dims(heads, d_head))
-    index = [torch.arange(length).unsqueeze(0) for length in (queries, k.shape[2])]
+    at, seen = (torch.arange(length).unsqueeze(0) for length in (queries, k.shape[2]))
     sizes = Sizes(batch, heads, queries, k.shape[2])
-    return backend(q, k, v, backend.prepare(mask, position, *index, sizes))
+    return backend(q, k, v, backend.prepare(mask, position, at, seen, sizes))
 
 
 def as_heads(rows: list[list[float]]) -> Tensor:
@@ -176,7 +176,7 @@ def calls_of_the_kernel(
     kernel = F.scaled_dot_product_attention
     with patch.object(F, "scaled_dot_product_attention", side_effect=kernel) as spy:
         encoder(random(2, 5, 8), mask=given)
-    return [call.kwargs for call in spy.call_args_list]
+    return [dict(call.kwargs) for call in spy.call_args_list]
 
 
 CAUSAL = [

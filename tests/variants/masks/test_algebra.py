@@ -183,17 +183,17 @@ def test_a_mask_of_ones_own_joins_the_algebra() -> None:
 def test_a_mask_is_not_equal_to_a_tensor_and_combines_with_masks_alone() -> None:
     assert Causal() != "causal"
     with pytest.raises(TypeError, match="unsupported operand"):
-        Causal() & torch.ones(2, 2).bool()
+        _ = Causal() & torch.ones(2, 2).bool()  # type: ignore[operator]
     with pytest.raises(TypeError, match="unsupported operand"):
-        Causal() | None  # type: ignore[operator]
+        _ = Causal() | None  # type: ignore[operator]
 
 
 def test_a_rule_must_answer_with_a_bool_tensor() -> None:
     floats = Mask.from_rule(lambda b, h, q, k: (q - k).float())
     number = Mask.from_rule(lambda b, h, q, k: True)  # type: ignore[arg-type,return-value]
-    with pytest.raises(TypeError, match="bool tensor; .* returned torch.float32"):
+    with pytest.raises(TypeError, match=r"bool tensor; .* returned torch\.float32"):
         floats.dense(1, 1, 2, 2)
-    with pytest.raises(TypeError, match="bool tensor; .* returned bool"):
+    with pytest.raises(TypeError, match=r"bool tensor; .* returned bool"):
         (Causal() & number).dense(1, 1, 2, 2)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import Tensor
 
 from variants.masks import Causal, Window
 
@@ -34,13 +35,13 @@ def test_different_lengths_need_an_alignment() -> None:
 
 @pytest.mark.usefixtures("unchecked")
 def test_another_alignment_is_refused() -> None:
-    with pytest.raises(ValueError, match="or None; got align=.middle."):
+    with pytest.raises(ValueError, match="or None; got align='middle'"):
         Causal("middle")  # type: ignore[arg-type]
 
 
 def test_a_causal_mask_of_ones_own_keeps_its_own_rule() -> None:
     class Strict(Causal):
-        def allows(self, batch, head, query, key):  # noqa: ANN001, ANN202
+        def allows(self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
             return key < query
 
     assert Strict().draw(3) == "...\n#..\n##."

@@ -51,7 +51,7 @@ def test_a_mask_of_numbers_is_refused(dtype: torch.dtype) -> None:
 
 @pytest.mark.usefixtures("unchecked")
 def test_documents_are_told_by_whole_numbers_of_two_axes() -> None:
-    with pytest.raises(TypeError, match="whole numbers; got torch.float32"):
+    with pytest.raises(TypeError, match=r"whole numbers; got torch\.float32"):
         Documents(torch.zeros(2, 3))
     with pytest.raises(ValueError, match=r"shape \(batch, token\); got \(3,\)"):
         Documents(torch.zeros(3, dtype=torch.long))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from variants.masks import Blocks, Causal, Dilated, Documents, Full, Padding, Prefix, Window
+from variants.masks import Blocks, Causal, Dilated, Documents, Full, Mask, Padding, Prefix, Window
 
 LEFT = Padding(keep=torch.tensor([[False, False, True, True, True], [True] * 5]))
 
@@ -45,10 +45,16 @@ def test_positions_of_packed_documents_count_from_each_start() -> None:
     assert (packed & left).positions(1, 6).tolist() == [[0, 0, 1, 0, 1, 0]]
 
 
+def kept(mask: Mask, keys: int) -> list[list[bool]]:
+    keep = mask.keep(1, keys)
+    assert keep is not None
+    return keep.tolist()
+
+
 def test_which_tokens_are_real_passes_through_and_alone() -> None:
     padding, other = Padding(lengths=[2]), Padding(keep=torch.tensor([[True, False, True]]))
-    assert (Causal() & padding).keep(1, 3).tolist() == [[True, True, False]]
-    assert (padding & Window(radius=1) & other).keep(1, 3).tolist() == [[True, False, False]]
+    assert kept(Causal() & padding, 3) == [[True, True, False]]
+    assert kept(padding & Window(radius=1) & other, 3) == [[True, False, False]]
     assert (Causal() | padding).keep(1, 3) is None
     assert (~padding).keep(1, 3) is None
     assert Full().keep(1, 3) is None

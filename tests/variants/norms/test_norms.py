@@ -1,5 +1,7 @@
 """Norms: their formulas, in every precision."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
@@ -37,7 +39,7 @@ each_norm = pytest.mark.parametrize("name", list(registry.norms))
 
 
 @each_formula
-def test_a_norm_is_its_formula(norm, formula) -> None:  # noqa: ANN001
+def test_a_norm_is_its_formula(norm: type[Norm], formula: Callable[[Tensor], Tensor]) -> None:
     x = torch.randn(3, 5, 8, generator=torch.Generator().manual_seed(0)).double()
     torch.testing.assert_close(filled(norm(DIMS)).double()(x), formula(x))
 

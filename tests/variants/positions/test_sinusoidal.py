@@ -53,5 +53,5 @@ def test_rows_are_exact_far_out_in_a_half_precision_model() -> None:
 def test_an_odd_width_and_a_base_below_zero_are_refused() -> None:
     with pytest.raises(ValueError, match="d_model must be even; got d_model=7"):
         rows(7, 1)
-    with pytest.raises(ValueError, match="base must be positive; got base=0.0"):
+    with pytest.raises(ValueError, match=r"base must be positive; got base=0\.0"):
         Sinusoidal(Dims(4, 1, 4, 1), base=0.0)

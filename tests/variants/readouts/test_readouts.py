@@ -1,5 +1,7 @@
 """Readouts against loops over the real tokens."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -22,7 +24,7 @@ def read(name: str, hidden: Tensor, keep: Tensor | None) -> Tensor:
 
 
 @pytest.mark.parametrize(("name", "loop"), LOOPS.items())
-def test_a_readout_is_its_rule_over_the_real_tokens(name: str, loop) -> None:  # noqa: ANN001
+def test_a_readout_is_its_rule_over_the_real_tokens(name: str, loop: Any) -> None:
     hidden = HIDDEN.masked_fill(~KEEP.unsqueeze(-1), 0)
     rows = [
         [state for state, real in zip(*row, strict=True) if real]
