@@ -46,7 +46,7 @@ def build_encoder(
         seed = int(torch.randint(2**62, ()))
     with torch.random.fork_rng(devices=[]):
         encoder = _Builder(checked, seed).encoder()
-    encoder.config = checked  # pyright: ignore[reportArgumentType]
+    encoder.config = checked
     return encoder
 
 

@@ -83,7 +83,11 @@ class Encoder(nn.Module):
         reference: The backend that is used when weights are asked for.
         pad_id: Token id that is padding, or None.
         dropout: Share of the embedded inputs dropped in training.
+
+    `config` is what the encoder was built from, None if it was built by hand.
     """
+
+    config: Any = None
 
     def __init__(
         self,

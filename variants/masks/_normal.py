@@ -35,7 +35,7 @@ def _rules_of(node: Node) -> set[int]:
 
 def _diagram(mask: "Mask", rules: list["Mask"]) -> Node:
     """The diagram of a mask; `rules` numbers the rules and grows with those not met before."""
-    from variants.masks.mask import Both, Either, Not
+    from variants.masks._combinations import Both, Either, Not
 
     if isinstance(mask, Not):
         return _negate(_diagram(mask.parts[0], rules))

@@ -1,7 +1,6 @@
 """The contract of masks, and their algebra."""
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
 
@@ -11,36 +10,9 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from variants.masks import _normal
+from variants.masks._cells import Allowed, Cells, Index, Sizes
 
-Index = Int[Tensor, "..."]
-Allowed = Bool[Tensor, "..."]
 Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How many batch rows, heads, queries and keys a mask is asked about."""
-
-    batch: int
-    heads: int
-    queries: int
-    keys: int
-
-
-@dataclass(frozen=True)
-class Cells:
-    """The cells that a mask is asked about: four index tensors that broadcast to all of them.
-
-    `first` holds the index of the first real token of each batch row where the mask pads on the
-    left, and is None where it does not.
-    """
-
-    sizes: Sizes
-    batch: Index
-    head: Index
-    query: Index
-    key: Index
-    first: Index | None = None
 
 
 class Mask:
@@ -75,12 +47,18 @@ class Mask:
         return FromRule(rule)
 
     def __and__(self, other: "Mask") -> "Mask":
-        return _combine(Both, self, other) if isinstance(other, Mask) else NotImplemented
+        from variants.masks._combinations import Both, combine
+
+        return combine(Both, self, other) if isinstance(other, Mask) else NotImplemented
 
     def __or__(self, other: "Mask") -> "Mask":
-        return _combine(Either, self, other) if isinstance(other, Mask) else NotImplemented
+        from variants.masks._combinations import Either, combine
+
+        return combine(Either, self, other) if isinstance(other, Mask) else NotImplemented
 
     def __invert__(self) -> "Mask":
+        from variants.masks._combinations import Not
+
         return Not(self)
 
     def __eq__(self, other: object) -> bool:
@@ -161,7 +139,7 @@ class Mask:
             return None
         # Only rules that the answer depends on count: equal masks must give equal tensors.
         known = [atom.keep(sizes.batch, sizes.keys, device) for atom in _normal.needed(self)]
-        keep = _all(known)
+        keep = all_keep(known)
         return None if keep is None else rearrange(_first(keep), "batch -> batch 1 1 1")
 
     def positions(
@@ -228,81 +206,6 @@ class FromRule(Mask):
             raise TypeError(f"a mask rule returns a bool tensor; {self.rule!r} returned {came}")
 
 
-class _Combination(Mask):
-    """Several masks joined by one operator."""
-
-    sign: ClassVar[str]
-
-    def __init__(self, *parts: Mask) -> None:
-        self.parts = parts
-
-    def atoms(self) -> Iterator[Mask]:
-        for part in self.parts:
-            yield from part.atoms()
-
-    def __repr__(self) -> str:
-        return "(" + f" {self.sign} ".join(map(repr, self.parts)) + ")"
-
-
-class Both(_Combination):
-    """What every part allows."""
-
-    sign = "&"
-
-    def on(self, cells: Cells) -> Allowed:
-        return reduce(torch.logical_and, [part.on(cells) for part in self.parts])
-
-    def starts(
-        self, batch: int, keys: int, device: torch.device | str | None = None
-    ) -> Int[Tensor, "batch_or_1 keys"] | None:
-        starts = [part.starts(batch, keys, device) for part in self.parts]
-        starts = [start for start in starts if start is not None]
-        return reduce(torch.maximum, starts) if starts else None
-
-    def keep(
-        self, batch: int, keys: int, device: torch.device | str | None = None
-    ) -> Bool[Tensor, "batch keys"] | None:
-        return _all([part.keep(batch, keys, device) for part in self.parts])
-
-
-class Either(_Combination):
-    """What at least one part allows."""
-
-    sign = "|"
-
-    def on(self, cells: Cells) -> Allowed:
-        return reduce(torch.logical_or, [part.on(cells) for part in self.parts])
-
-
-class Not(_Combination):
-    """What its part does not allow."""
-
-    def __init__(self, part: Mask) -> None:
-        super().__init__(part)
-
-    def __invert__(self) -> Mask:
-        return self.parts[0]
-
-    def on(self, cells: Cells) -> Allowed:
-        return torch.logical_not(self.parts[0].on(cells))
-
-    def __repr__(self) -> str:
-        return f"~{self.parts[0]!r}"
-
-
-def _combine(kind: type[_Combination], left: Mask, right: Mask) -> Mask:
-    """Join two masks, dropping what cannot matter, so that cheap masks stay recognizable."""
-    for one, other in ((left, right), (right, left)):
-        if one is other or one.unrestricted:
-            return other if kind is Both else one
-        if isinstance(one, Not) and one.parts[0].unrestricted:
-            return one if kind is Both else other
-    parts = [
-        part for mask in (left, right) for part in (mask.parts if type(mask) is kind else (mask,))
-    ]
-    return kind(*parts)
-
-
 def _content(value: Any) -> Hashable:
     """An option as something to compare: a tensor by its numbers."""
     if isinstance(value, Tensor):
@@ -310,7 +213,7 @@ def _content(value: Any) -> Hashable:
     return value
 
 
-def _all(keeps: list[Tensor | None]) -> Tensor | None:
+def all_keep(keeps: list[Tensor | None]) -> Tensor | None:
     """What every mask that says so calls real; None where none says."""
     known = [keep for keep in keeps if keep is not None]
     return reduce(torch.logical_and, known) if known else None

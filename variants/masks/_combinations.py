@@ -1,0 +1,87 @@
+"""Masks made of masks: what `&`, `|` and `~` build."""
+
+from collections.abc import Iterator
+from functools import reduce
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from variants.masks._cells import Allowed, Cells
+from variants.masks.mask import Mask, all_keep
+
+
+class _Combination(Mask):
+    """Several masks joined by one operator."""
+
+    sign: ClassVar[str]
+
+    def __init__(self, *parts: Mask) -> None:
+        self.parts = parts
+
+    def atoms(self) -> Iterator[Mask]:
+        for part in self.parts:
+            yield from part.atoms()
+
+    def __repr__(self) -> str:
+        return "(" + f" {self.sign} ".join(map(repr, self.parts)) + ")"
+
+
+class Both(_Combination):
+    """What every part allows."""
+
+    sign = "&"
+
+    def on(self, cells: Cells) -> Allowed:
+        return reduce(torch.logical_and, [part.on(cells) for part in self.parts])
+
+    def starts(
+        self, batch: int, keys: int, device: torch.device | str | None = None
+    ) -> Int[Tensor, "batch_or_1 keys"] | None:
+        starts = [part.starts(batch, keys, device) for part in self.parts]
+        starts = [start for start in starts if start is not None]
+        return reduce(torch.maximum, starts) if starts else None
+
+    def keep(
+        self, batch: int, keys: int, device: torch.device | str | None = None
+    ) -> Bool[Tensor, "batch keys"] | None:
+        return all_keep([part.keep(batch, keys, device) for part in self.parts])
+
+
+class Either(_Combination):
+    """What at least one part allows."""
+
+    sign = "|"
+
+    def on(self, cells: Cells) -> Allowed:
+        return reduce(torch.logical_or, [part.on(cells) for part in self.parts])
+
+
+class Not(_Combination):
+    """What its part does not allow."""
+
+    def __init__(self, part: Mask) -> None:
+        super().__init__(part)
+
+    def __invert__(self) -> Mask:
+        return self.parts[0]
+
+    def on(self, cells: Cells) -> Allowed:
+        return torch.logical_not(self.parts[0].on(cells))
+
+    def __repr__(self) -> str:
+        return f"~{self.parts[0]!r}"
+
+
+def combine(kind: type[_Combination], left: Mask, right: Mask) -> Mask:
+    """Join two masks, dropping what cannot matter, so that cheap masks stay recognizable."""
+    for one, other in ((left, right), (right, left)):
+        if one is other or one.unrestricted:
+            return other if kind is Both else one
+        if isinstance(one, Not) and one.parts[0].unrestricted:
+            return one if kind is Both else other
+    parts = [
+        part for mask in (left, right) for part in (mask.parts if type(mask) is kind else (mask,))
+    ]
+    return kind(*parts)
