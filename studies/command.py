@@ -236,17 +236,13 @@ def _print_answer(conductor: "Conductor", storage: str) -> None:
 
     # Away from a terminal nobody folds lines, and a table must not be cut.
     console = Console() if sys.stdout.isatty() else Console(width=200)
-    runs = conductor.runs()
-    gathered = results(
-        conductor.plan, runs, conductor.ledger.scores(conductor.ids()), conductor.chosen
-    )
+    runs, scores = conductor.runs(), conductor.ledger.scores(conductor.ids())
+    gathered = results(conductor.plan, runs, scores, conductor.chosen)
     print_answer(console, conductor.plan, gathered)
-    failed = [run for of_cell in runs.values() for run in of_cell if run.status == "failed"]
-    counted = sum(map(len, runs.values()))
-    console.print(
-        f"\n{counted} runs in {storage}; `python -m store scores` queries them.", highlight=False
-    )
+    stored = [run for of_cell in runs.values() for run in of_cell]
+    print(f"\n{len(stored)} runs in {storage}; `python -m store scores` queries them.")
+    failed = [run for run in stored if run.status == "failed"]
+    for run in failed[:5]:
+        print(f"run {run.id} ({run.task}, {run.arm}) failed: {run.reason}", file=sys.stderr)
     if failed:
-        for run in failed[:5]:
-            print(f"run {run.id} ({run.task}, {run.arm}) failed: {run.reason}", file=sys.stderr)
         _fail(f"{len(failed)} runs failed; the same command tries them again", WORK_FAILED)
