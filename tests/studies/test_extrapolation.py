@@ -14,12 +14,13 @@ import optuna
 import pytest
 
 from store import Results
+from studies.extrapolation import main
 
 ROOT = Path(__file__).parents[2]
 BRIEF = [
     "--arms=rope,none", "--seeds=2", "--set=task={name: shift, k: 1, alphabet: 3}",
     "--set=study.learning_rates=[0.003, 0.01]", "--set=evaluation.examples=16",
-    "--set=evaluation.test_lengths=[16, 24]", "--set=training.warmup_steps=2",
+    "--set=evaluation.test_lengths=[16, 24]", "--set=training.warmup_steps=2", "--workers=1",
 ]  # fmt: skip
 RUNS = 2 * (2 + 2)
 PATIENCE_SECONDS = 240
@@ -40,6 +41,23 @@ def call(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     process = start(folder, *words)
     out, err = process.communicate(timeout=PATIENCE_SECONDS)
     return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder of a call in this process."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call_here(*words: str) -> int:
+    """Call the command in this process, where torch is loaded already; return its exit code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["extrapolation", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+    assert isinstance(end.value.code, int)
+    return end.value.code
 
 
 def ask(folder: Path, question: str) -> list[tuple]:
@@ -84,6 +102,11 @@ def is_there(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
+# One process runs each group, so that what its tests share is done once.
+on_finished = pytest.mark.xdist_group("finished study")
+through_kills = pytest.mark.xdist_group("killed study")
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A folder in which a short study has ended, and what it printed."""
@@ -93,6 +116,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, done.stdout
 
 
+@on_finished
 def test_a_study_stores_every_run_and_prints_its_answer(finished: tuple[Path, str]) -> None:
     folder, printed = finished
 
@@ -110,6 +134,7 @@ def test_a_study_stores_every_run_and_prints_its_answer(finished: tuple[Path, st
     )
 
 
+@on_finished
 def test_the_printed_means_are_those_of_the_database(finished: tuple[Path, str]) -> None:
     folder, printed = finished
     stored = ask(
@@ -119,10 +144,11 @@ def test_the_printed_means_are_those_of_the_database(finished: tuple[Path, str])
     )[0][0]
 
     lines = printed[printed.index("accuracy (") :].splitlines()
-    [row] = [line for line in lines[:9] if line.strip().startswith("rope")]
+    row = next(line for line in lines if line.strip().startswith("rope"))
     assert row.split()[-1].partition("±")[0] == f"{stored:.2f}".lstrip("0")
 
 
+@on_finished
 def test_a_second_call_trains_nothing_and_prints_the_same(finished: tuple[Path, str]) -> None:
     folder, printed = finished
     before = ask(folder, "select id, attempt, finished_at from es_runs order by 1")
@@ -133,6 +159,7 @@ def test_a_second_call_trains_nothing_and_prints_the_same(finished: tuple[Path, 
     assert ask(folder, "select id, attempt, finished_at from es_runs order by 1") == before
 
 
+@on_finished
 def test_each_tuning_run_is_a_trial_of_its_arm(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     storage = f"sqlite:///{folder / 'sandbox.db'}"
@@ -155,6 +182,7 @@ def results(folder: Path) -> Results:
     return Results(f"sqlite:///{folder / 'sandbox.db'}")
 
 
+@on_finished
 def test_runs_are_queried_by_what_varies(finished: tuple[Path, str]) -> None:
     folder, _ = finished
 
@@ -169,6 +197,7 @@ def test_runs_are_queried_by_what_varies(finished: tuple[Path, str]) -> None:
     assert (frame["correct"] / frame["n"] == frame["value"]).all()
 
 
+@on_finished
 def test_a_run_knows_where_it_came_from(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     run = results(folder).runs(arm="rope")[0]
@@ -186,6 +215,7 @@ def test_a_run_knows_where_it_came_from(finished: tuple[Path, str]) -> None:
     assert facts["packages"]["torch"].startswith("2.")
 
 
+@on_finished
 def test_a_new_arm_joins_and_nothing_else_is_done_again(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     before = ask(folder, "select id, attempt, finished_at from es_runs order by 1")
@@ -205,6 +235,7 @@ def test_a_new_arm_joins_and_nothing_else_is_done_again(finished: tuple[Path, st
     assert part == "position mine"
 
 
+@on_finished
 def test_an_arm_runs_again_when_asked(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     question = "select arm, finished_at from es_runs where arm in ('rope', 'none') order by id"
@@ -218,7 +249,7 @@ def test_an_arm_runs_again_when_asked(finished: tuple[Path, str]) -> None:
     assert numbers(folder) == values
 
 
-LONG = [*BRIEF, "--set=training.steps=60"]
+LONG = [*BRIEF, "--set=training.steps=60", "--workers=2"]
 
 
 @pytest.fixture(scope="module")
@@ -239,6 +270,7 @@ def assert_whole(folder: Path, undisturbed: list[tuple]) -> None:
     assert "RUNNING" not in dict(trials)
 
 
+@through_kills
 def test_a_killed_worker_costs_one_attempt(tmp_path: Path, undisturbed: list[tuple]) -> None:
     process = start(tmp_path, *LONG)
     worker, run = wait_for(lambda: running(tmp_path))[0]
@@ -252,6 +284,7 @@ def test_a_killed_worker_costs_one_attempt(tmp_path: Path, undisturbed: list[tup
     assert set(attempts.values()) == {1}
 
 
+@through_kills
 def test_a_killed_parent_leaves_no_worker_and_the_next_call_completes(
     tmp_path: Path, undisturbed: list[tuple]
 ) -> None:
@@ -271,7 +304,11 @@ def test_a_killed_parent_leaves_no_worker_and_the_next_call_completes(
     assert set(kept) <= set(ask(tmp_path, "select id, finished_at from es_runs"))
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@through_kills
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+)
 def test_a_stopped_study_says_how_to_go_on(
     tmp_path: Path, undisturbed: list[tuple], number: int, code: int
 ) -> None:
@@ -349,27 +386,32 @@ def test_training_that_diverges_is_a_result(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_bad_input_ends_with_code_2_and_trains_nothing(
-    tmp_path: Path, words: list[str], told: str
+    here: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
 ) -> None:
-    done = call(tmp_path, "--budget=smoke", *words)
+    code = call_here("--budget=smoke", *words)
 
-    assert done.returncode == 2
-    assert told in done.stderr
-    assert "Traceback" not in done.stderr
-    assert (done.stdout, list(tmp_path.glob("*.db"))) == ("", [])
-
-
-def test_a_plan_and_a_description_do_nothing(tmp_path: Path) -> None:
-    planned = call(tmp_path, *BRIEF, "--set=training.steps=5", "--plan")
-    described = call(tmp_path, *BRIEF, "--describe")
-
-    assert "2 tuning + 2 confirming runs of 5 steps" in planned.stdout
-    assert "nothing was done" in planned.stdout
-    assert "Which position encodings still work" in described.stdout
-    assert "learning_rates: [0.003, 0.01]" in described.stdout
-    assert list(tmp_path.iterdir()) == []
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert told in err
+    assert list(here.glob("*.db")) == []
 
 
+def test_a_plan_and_a_description_do_nothing(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call_here(*BRIEF, "--set=training.steps=5", "--plan") == 0
+    planned = capsys.readouterr().out
+    assert call_here(*BRIEF, "--describe") == 0
+    described = capsys.readouterr().out
+
+    assert "2 tuning + 2 confirming runs of 5 steps" in planned
+    assert "nothing was done" in planned
+    assert "Which position encodings still work" in described
+    assert "learning_rates: [0.003, 0.01]" in described
+    assert list(here.iterdir()) == []
+
+
+@on_finished
 def test_json_of_the_scores_is_one_array(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     where = 'position == "rope" and length >= 24 and metric == "accuracy"'
