@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import studies.tasks  # noqa: F401  (announces its table, which must outlive every test)
 from registry.table import TABLES
 
 
