@@ -1,4 +1,4 @@
-"""Masks made of masks: what `&`, `|` and `~` build."""
+"""Masks made of masks, by `&`, `|` and `~`, and of functions."""
 
 from collections.abc import Iterator
 from functools import reduce
@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from variants.masks._cells import Allowed, Cells
-from variants.masks.mask import Mask, all_keep
+from variants.masks._cells import Allowed, Cells, Index, Sizes, all_keep
+from variants.masks.mask import Mask, Rule
 
 
 class _Combination(Mask):
@@ -72,6 +72,23 @@ class Not(_Combination):
 
     def __repr__(self) -> str:
         return f"~{self.parts[0]!r}"
+
+
+class FromRule(Mask):
+    """The mask of a function of (batch, head, query, key)."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+
+    def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
+        return self.rule(batch, head, query, key)
+
+    def fit(self, sizes: Sizes) -> None:
+        zero = torch.zeros(1, 1, 1, 1, dtype=torch.long)
+        answer = self.rule(zero, zero, zero, zero)
+        if not isinstance(answer, Tensor) or answer.dtype != torch.bool:
+            came = answer.dtype if isinstance(answer, Tensor) else type(answer).__name__
+            raise TypeError(f"a mask rule returns a bool tensor; {self.rule!r} returned {came}")
 
 
 def combine(kind: type[_Combination], left: Mask, right: Mask) -> Mask:

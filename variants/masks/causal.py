@@ -38,6 +38,9 @@ class Causal(Mask):
                 'Causal(align="last") the last query beside the last key'
             )
 
+    def needs_lengths(self) -> bool:
+        return self.align == "last"
+
     def on(self, cells: Cells) -> Allowed:
         ahead = cells.sizes.keys - cells.sizes.queries if self.align == "last" else 0
         return self.allows(cells.batch, cells.head, cells.query + ahead, cells.key)

@@ -43,6 +43,9 @@ class Dense(Mask):
     def holds(self) -> tuple[int, int]:
         return self.tensor.shape[0], self.tensor.shape[1]
 
+    def spans(self) -> tuple[int | None, int | None]:
+        return self.tensor.shape[2], self.tensor.shape[3]
+
     def __repr__(self) -> str:
         return f"Dense({tuple(self.tensor.shape)})"
 
@@ -53,13 +56,16 @@ class Dense(Mask):
             or heads not in (1, sizes.heads)
             or (queries, keys) != (sizes.queries, sizes.keys)
         ):
+            looks_like_padding = (batch, heads, queries, keys) == (1, 1, sizes.batch, sizes.keys)
             raise ValueError(
                 f"a dense mask of shape {tuple(self.tensor.shape)} does not fit (batch, heads, "
                 f"query, key) = {(sizes.batch, sizes.heads, sizes.queries, sizes.keys)}"
+                + " (of shape (batch, key)? That is Padding(keep=…))"
+                * looks_like_padding
             )
 
     def on(self, cells: Cells) -> Allowed:
         tensor = self.tensor.to(cells.key.device)
-        batch = cells.batch if tensor.shape[0] > 1 else torch.zeros_like(cells.batch[:1])
-        head = cells.head if tensor.shape[1] > 1 else torch.zeros_like(cells.head[:, :1])
+        batch = cells.batch if tensor.shape[0] > 1 else 0
+        head = cells.head if tensor.shape[1] > 1 else 0
         return tensor[batch, head, cells.query, cells.key]

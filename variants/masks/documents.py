@@ -41,6 +41,9 @@ class Documents(Mask):
     def holds(self) -> tuple[int, int]:
         return self.ids.shape[0], 1
 
+    def spans(self) -> tuple[int | None, int | None]:
+        return self.ids.shape[1], self.ids.shape[1]
+
     def __repr__(self) -> str:
         return f"Documents(ids={tuple(self.ids.shape)})"
 
@@ -54,7 +57,7 @@ class Documents(Mask):
 
     def on(self, cells: Cells) -> Allowed:
         ids = self.ids.to(cells.key.device)
-        row = cells.batch if ids.shape[0] > 1 else torch.zeros_like(cells.batch[:1])
+        row = cells.batch if ids.shape[0] > 1 else 0
         return ids[row, cells.query] == ids[row, cells.key]
 
     def starts(

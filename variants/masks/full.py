@@ -14,4 +14,4 @@ class Full(Mask):
     unrestricted: ClassVar[bool] = True
 
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
-        return torch.ones(1, 1, 1, 1, dtype=torch.bool, device=key.device)
+        return torch.ones((1,) * key.ndim, dtype=torch.bool, device=key.device)

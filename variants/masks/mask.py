@@ -1,7 +1,6 @@
 """The contract of masks, and their algebra."""
 
 from collections.abc import Callable, Hashable, Iterator
-from functools import reduce
 from typing import Any, ClassVar
 
 import torch
@@ -10,12 +9,12 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from variants.masks import _normal
-from variants.masks._cells import Allowed, Cells, Index, Sizes
+from variants.masks._cells import Allowed, Cells, Forms, Index, Sizes, all_keep, drawn, first_of
 
 Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
-class Mask:
+class Mask(Forms):
     """Which keys each query may attend to: a boolean rule over (batch, head, query, key).
 
     **True means: may attend.** `scaled_dot_product_attention`, FlexAttention and Hugging Face's
@@ -44,6 +43,8 @@ class Mask:
     @staticmethod
     def from_rule(rule: Rule) -> "Mask":
         """The mask of a function `rule(batch, head, query, key) -> bool tensor`."""
+        from variants.masks._combinations import FromRule
+
         return FromRule(rule)
 
     def __and__(self, other: "Mask") -> "Mask":
@@ -80,6 +81,14 @@ class Mask:
     def holds(self) -> tuple[int, int]:
         """How many batch rows and heads the rule tells apart; 1 where all are alike."""
         return 1, 1
+
+    def spans(self) -> tuple[int | None, int | None]:
+        """How many queries and keys the rule is made for; None where any number will do."""
+        return None, None
+
+    def needs_lengths(self) -> bool:
+        """Does the rule read the number of queries or keys?"""
+        return False
 
     def atoms(self) -> Iterator["Mask"]:
         """The rules that this mask combines."""
@@ -119,6 +128,52 @@ class Mask:
         )
         return self.on(cells)
 
+    def chunk(
+        self,
+        part: slice,
+        batch: int,
+        heads: int,
+        queries: int,
+        keys: int,
+        device: torch.device | str | None = None,
+    ) -> Allowed:
+        """The rows of `dense` for a slice of the queries, without building the others."""
+        every = torch.arange(*part.indices(queries), device=device)
+        return self.rows(every, batch, heads, queries, keys)
+
+    def mask_mod(self, queries: int | None = None, keys: int | None = None) -> Rule:
+        """The rule for FlexAttention's `create_block_mask`, with the lengths if it needs them.
+
+        Tell that function the batch and heads: where it is told None, it asks about row 0 alone.
+
+        Raises:
+            ValueError: If the rule needs the lengths, or holds tensors that fit no such sizes.
+        """
+        if None in (queries, keys) and any(atom.needs_lengths() for atom in self.atoms()):
+            raise ValueError(f"{self!r} depends on the lengths: mask_mod(queries=…, keys=…)")
+        sizes = self._sizes(queries, keys)
+        for atom in self.atoms():
+            atom.fit(sizes)
+        first = self._first_real(sizes, torch.get_default_device())
+        starts = None if first is None else rearrange(first, "batch 1 1 1 -> batch")
+        # FlexAttention counts the arguments in the code of a function, which a decorator hides.
+        return lambda batch, head, query, key: self.on(
+            Cells(
+                *(sizes, batch, head, query, key),
+                first=None if starts is None else starts.to(key.device)[batch],
+            )
+        )
+
+    def _sizes(self, queries: int | None, keys: int | None) -> Sizes:
+        """The sizes that the rules here are made for, where they are not given."""
+        spans = [(queries, keys), *(atom.spans() for atom in self.atoms())]
+        held = [atom.holds() for atom in self.atoms()]
+        queries, keys = (
+            next((n for n in known if n is not None), None) for known in zip(*spans, strict=True)
+        )
+        batch, heads = (max(sizes) for sizes in zip(*held, strict=True))
+        return Sizes(batch, heads, queries or keys or 1, keys or queries or 1)
+
     def on(self, cells: Cells) -> Allowed:
         """The mask at these cells."""
         query, key = cells.query, cells.key
@@ -140,7 +195,7 @@ class Mask:
         # Only rules that the answer depends on count: equal masks must give equal tensors.
         known = [atom.keep(sizes.batch, sizes.keys, device) for atom in _normal.needed(self)]
         keep = all_keep(known)
-        return None if keep is None else rearrange(_first(keep), "batch -> batch 1 1 1")
+        return None if keep is None else rearrange(first_of(keep), "batch -> batch 1 1 1")
 
     def positions(
         self, batch: int, queries: int, device: torch.device | str | None = None
@@ -155,7 +210,7 @@ class Mask:
         if starts is not None:
             index = index - starts
         if keep is not None:
-            first = rearrange(_first(keep), "batch -> batch 1")
+            first = rearrange(first_of(keep), "batch -> batch 1")
             index = torch.minimum(index, torch.arange(queries, device=device) - first)
         return index.clamp(min=0)
 
@@ -184,26 +239,7 @@ class Mask:
         held = [(batch + 1, head + 1), *(atom.holds() for atom in self.atoms())]
         batches, heads = (max(sizes) for sizes in zip(*held, strict=True))
         cells = self.dense(batches, heads, n, n).expand(batches, heads, n, n)
-        return "\n".join(
-            "".join("#" if cell else "." for cell in row) for row in cells[batch, head].tolist()
-        )
-
-
-class FromRule(Mask):
-    """The mask of a function of (batch, head, query, key)."""
-
-    def __init__(self, rule: Rule) -> None:
-        self.rule = rule
-
-    def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
-        return self.rule(batch, head, query, key)
-
-    def fit(self, sizes: Sizes) -> None:
-        zero = torch.zeros(1, 1, 1, 1, dtype=torch.long)
-        answer = self.rule(zero, zero, zero, zero)
-        if not isinstance(answer, Tensor) or answer.dtype != torch.bool:
-            came = answer.dtype if isinstance(answer, Tensor) else type(answer).__name__
-            raise TypeError(f"a mask rule returns a bool tensor; {self.rule!r} returned {came}")
+        return drawn(cells[batch, head])
 
 
 def _content(value: Any) -> Hashable:
@@ -211,13 +247,3 @@ def _content(value: Any) -> Hashable:
     if isinstance(value, Tensor):
         return tuple(value.shape), tuple(value.flatten().tolist())
     return value
-
-
-def all_keep(keeps: list[Tensor | None]) -> Tensor | None:
-    """What every mask that says so calls real; None where none says."""
-    known = [keep for keep in keeps if keep is not None]
-    return reduce(torch.logical_and, known) if known else None
-
-
-def _first(keep: Bool[Tensor, "batch keys"]) -> Int[Tensor, " batch"]:
-    return keep.to(torch.uint8).argmax(dim=-1)

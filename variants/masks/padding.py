@@ -42,6 +42,9 @@ class Padding(Mask):
     def holds(self) -> tuple[int, int]:
         return self._known().shape[0], 1
 
+    def spans(self) -> tuple[int | None, int | None]:
+        return None, None if self._keep is None else self._keep.shape[1]
+
     def __repr__(self) -> str:
         if self._keep is None:
             return f"Padding(lengths={self._known().tolist()})"
@@ -73,8 +76,10 @@ class Padding(Mask):
         return index < rearrange(self._known().to(index.device), "batch -> batch 1")
 
     def on(self, cells: Cells) -> Allowed:
-        keep = self.keep(cells.sizes.batch, cells.sizes.keys, cells.key.device)
-        return keep[cells.batch, cells.key]
+        known = self._known().to(cells.key.device)
+        if self._keep is None:
+            return cells.key < known[cells.batch]
+        return known[cells.batch, cells.key]
 
 
 def _whole(lengths: Tensor | Sequence[int]) -> Tensor:
