@@ -162,8 +162,8 @@ def _protocol(plan: Plan, panel: int, here: list[ArmResult]) -> str:
     steps = settings.steps or plan.settings.training.steps
     seeds = max((len(result.runs) for result in here), default=0)
     return (
-        f"[bold]{settings.task}[/bold], {steps} steps on lengths {shortest} to {longest}, {seeds} seeds; "
-        "mean ± half of the 95 % t-interval over seeds"
+        f"[bold]{settings.task}[/bold], {steps} steps on lengths {shortest} to {longest}, "
+        f"{seeds} seeds; mean ± half of the 95 % t-interval over seeds"
     )
 
 

@@ -70,7 +70,7 @@ def test_a_learned_table_gets_a_row_for_every_tested_index() -> None:
     made = plan("evaluation.test_lengths=[16, 300]")
     [cell] = [cell for cell in made.cells() if (cell.arm, cell.task) == ("learned", "shift")]
 
-    assert made.config(cell, 1e-3).encoder.position.max_length == 300
+    assert made.config(cell, 1e-3).encoder.position.options() == {"max_length": 300}
 
 
 def test_tuning_and_confirming_use_different_seeds() -> None:

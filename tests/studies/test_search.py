@@ -6,7 +6,7 @@ import optuna
 import pytest
 
 from store.ledger import Ledger
-from store.records import PlannedRun
+from store.records import Claim, PlannedRun
 from studies.search import Trials, study_name
 
 
@@ -31,6 +31,12 @@ def planned(rate: float, seed: int = 1000, steps: int = 5) -> PlannedRun:
     )
 
 
+def claimed(ledger: Ledger, worker: str, ids: list[int]) -> Claim:
+    claim = ledger.claim(worker, ids)
+    assert claim is not None
+    return claim
+
+
 def states(url: str, name: str) -> list[tuple[str, float | None, dict]]:
     study = optuna.load_study(study_name=name, storage=url)
     return [(trial.state.name, trial.value, trial.params) for trial in study.trials]
@@ -39,7 +45,7 @@ def states(url: str, name: str) -> list[tuple[str, float | None, dict]]:
 def test_a_run_becomes_one_trial_with_its_setting_and_value(url: str) -> None:
     ledger, trials = Ledger.create(url), Trials(url)
     ids = ledger.plan([planned(0.01)])
-    claim = ledger.claim("w", ids)
+    claim = claimed(ledger, "w", ids)
 
     name, number = trials.begin(claim.run, claim.attempt)
     trials.end(name, number, 1.5)
@@ -90,9 +96,9 @@ def test_a_trial_that_is_closed_stays_as_it_is(url: str) -> None:
 def test_reconciling_closes_the_trial_of_a_lost_worker_and_keeps_the_live_one(url: str) -> None:
     ledger, trials = Ledger.create(url), Trials(url)
     ids = ledger.plan([planned(0.01), planned(0.02)])
-    lost = ledger.claim("dead", ids)
+    lost = claimed(ledger, "dead", ids)
     ledger.attach_trial(lost, *trials.begin(lost.run, lost.attempt))
-    live = ledger.claim("live", ids)
+    live = claimed(ledger, "live", ids)
     ledger.attach_trial(live, *trials.begin(live.run, live.attempt))
     ledger.recover(ids, lambda worker: worker == "live")
 
@@ -105,7 +111,7 @@ def test_reconciling_completes_the_trial_of_a_run_that_was_stored_first(url: str
     """A kill between the two writes leaves the result stored and the trial open."""
     ledger, trials = Ledger.create(url), Trials(url)
     ids = ledger.plan([planned(0.01)])
-    claim = ledger.claim("w", ids)
+    claim = claimed(ledger, "w", ids)
     ledger.attach_trial(claim, *trials.begin(claim.run, claim.attempt))
     ledger.finish(claim, "done")
 
@@ -118,10 +124,10 @@ def test_reconciling_completes_the_trial_of_a_run_that_was_stored_first(url: str
 def test_reconciling_closes_a_trial_that_was_never_attached(url: str) -> None:
     ledger, trials = Ledger.create(url), Trials(url)
     ids = ledger.plan([planned(0.01)])
-    first = ledger.claim("dead", ids)
+    first = claimed(ledger, "dead", ids)
     trials.begin(first.run, first.attempt)
     ledger.recover(ids, lambda worker: False)
-    second = ledger.claim("live", ids)
+    second = claimed(ledger, "live", ids)
     ledger.attach_trial(second, *trials.begin(second.run, second.attempt))
 
     trials.reconcile(ledger.runs(ids), {})

@@ -55,6 +55,7 @@ def test_a_batch_without_scored_answers_has_loss_zero_and_finite_gradients() -> 
     loss.backward()
 
     assert loss.item() == 0
+    assert logits.grad is not None
     assert torch.equal(logits.grad, torch.zeros_like(logits))
 
 
@@ -199,6 +200,7 @@ def test_a_training_step_is_the_one_that_torch_would_do() -> None:
     nn.utils.clip_grad_norm_(before.parameters(), 1.0)
 
     for (name, old), new in zip(before.named_parameters(), after.parameters(), strict=True):
+        assert old.grad is not None
         decay = 0.5 if old.ndim == 2 else 0.0
         step = 0.1 * old.grad / (old.grad.abs() + 1e-8)
         expected = old * (1 - 0.1 * decay) - step
