@@ -92,7 +92,7 @@ def _ended(result: ArmResult) -> bool:
 
 def _reach(plan: Plan, result: ArmResult, threshold: float, longest: int) -> str:
     """How far beyond the trained lengths the mean skill stays above the threshold."""
-    held = longest
+    held, last = longest, ""
     for length in sorted(plan.settings.evaluation.test_lengths):
         if length <= longest:
             continue
@@ -100,8 +100,8 @@ def _reach(plan: Plan, result: ArmResult, threshold: float, longest: int) -> str
         if skill is None:
             return f"holds to length {held}; it cannot be asked at length {length}."
         if skill.mean < threshold:
-            return f"falls below {threshold} at length {length} (skill {number(skill.mean)})."
-        held = length
+            return f"falls below {threshold} at length {length} (skill {number(skill.mean)}{last})."
+        held, last = length, f"; still {number(skill.mean)} at {length}"
     if held == longest:
         return f"learns the trained lengths; no longer one is tested than {longest}."
     values = result.values["test", "skill", held]

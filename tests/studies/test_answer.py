@@ -40,6 +40,12 @@ def test_an_arm_falls_at_the_first_length_below_the_threshold() -> None:
     assert said == "falls below 0.8 at length 20 (skill .50)."
 
 
+def test_the_last_length_that_held_is_told() -> None:
+    said = sentence(PLAN, result({16: [1.0], 20: [0.9], 32: [0.5]}))
+
+    assert said == "falls below 0.8 at length 32 (skill .50; still .90 at 20)."
+
+
 def test_an_arm_that_did_not_fit_is_never_said_to_fall() -> None:
     said = sentence(PLAN, result({16: [0.79, 0.79], 20: [0.1, 0.1], 32: [0.0, 0.0]}))
 
