@@ -36,6 +36,7 @@ masks = Table(
     contract="variants.masks.mask:Mask",
     package="variants.masks",
     about="says which keys each query may attend to",
+    not_parts=frozenset({"testing"}),
 )
 attentions = Table(
     kind="attention",

@@ -151,7 +151,7 @@ class Mask(Forms):
         """
         if None in (queries, keys) and any(atom.needs_lengths() for atom in self.atoms()):
             raise ValueError(f"{self!r} depends on the lengths: mask_mod(queries=…, keys=…)")
-        sizes = self._sizes(queries, keys)
+        sizes = self.sizes(queries, keys)
         for atom in self.atoms():
             atom.fit(sizes)
         first = self._first_real(sizes, torch.get_default_device())
@@ -164,15 +164,15 @@ class Mask(Forms):
             )
         )
 
-    def _sizes(self, queries: int | None, keys: int | None) -> Sizes:
-        """The sizes that the rules here are made for, where they are not given."""
+    def sizes(self, queries: int | None, keys: int | None, default: int = 1) -> Sizes:
+        """The sizes that the rules here are made for; lengths that none says are the default."""
         spans = [(queries, keys), *(atom.spans() for atom in self.atoms())]
         held = [atom.holds() for atom in self.atoms()]
         queries, keys = (
             next((n for n in known if n is not None), None) for known in zip(*spans, strict=True)
         )
         batch, heads = (max(sizes) for sizes in zip(*held, strict=True))
-        return Sizes(batch, heads, queries or keys or 1, keys or queries or 1)
+        return Sizes(batch, heads, queries or keys or default, keys or queries or default)
 
     def on(self, cells: Cells) -> Allowed:
         """The mask at these cells."""

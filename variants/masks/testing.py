@@ -1,0 +1,211 @@
+"""Asserts for your own tests of masks and attention; they need no pytest.
+
+`assert_same_mask` compares two masks cell by cell. `assert_no_leak` changes what a mask forbids and
+looks whether anything moves; `assert_padding_invariant` compares padded sequences with bare ones.
+Both take torch's modules, this project's Encoder, or any function of floats of shape (batch, token,
+width), whose result has the same leading shape or is a tuple or model output that begins with it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import torch
+from einops import rearrange
+from jaxtyping import Bool
+from torch import Tensor, nn
+
+from variants.attentions._probing import (
+    Reach,
+    States,
+    after_layers,
+    influences,
+    states_of,
+    subject_of,
+)
+from variants.masks._cells import Sizes, drawn
+from variants.masks.mask import Mask
+
+LARGE = 1e6
+"""Inputs of this size make scores that beat a finite number in the place of -inf."""
+
+
+def assert_same_mask(
+    a: Mask | Tensor,
+    b: Mask | Tensor,
+    batch: int | None = None,
+    heads: int | None = None,
+    queries: int | None = None,
+    keys: int | None = None,
+) -> None:
+    """Two masks allow the same cells; a tensor is read as `Dense(tensor)`, True = may attend.
+
+    Sizes that are not given are those of the tensors in the masks, or 8 queries and keys.
+
+    Raises:
+        AssertionError: With both drawn side by side, and the first cell that differs.
+    """
+    from variants.masks import Dense
+
+    masks = [Dense(mask) if isinstance(mask, Tensor) else mask for mask in (a, b)]
+    known = (masks[0] & masks[1]).sizes(queries, keys, default=8)
+    shape = (batch or known.batch, heads or known.heads, known.queries, known.keys)
+    first, second = (mask.dense(*shape).expand(shape) for mask in masks)
+    differ = first != second
+    if not differ.any():
+        return
+    row, head, query, key = differ.nonzero()[0].tolist()
+    verb = "allows" if first[row, head, query, key] else "forbids"
+    drawings = {"first": first, "second": second, "differ": differ}
+    raise AssertionError(
+        f"masks differ in {int(differ.sum())} of {differ.numel()} cells; the first one {verb} "
+        f"(batch {row}, head {head}, query {query}, key {key}), the second does not\n"
+        f"first:  {masks[0]!r}\nsecond: {masks[1]!r}\n"
+        + _side_by_side({name: cells[row, head] for name, cells in drawings.items()})
+    )
+
+
+def assert_no_leak(
+    attend: nn.Module | Callable[[Tensor], Any],
+    mask: Mask,
+    *,
+    batch: int | None = None,
+    length: int | None = None,
+    width: int | None = None,
+    layers: int | None = None,
+    residual: bool | None = None,
+    gradient: bool = True,
+    dtype: torch.dtype = torch.float64,
+    seed: int = 0,
+) -> None:
+    """A query is influenced by the keys that it may attend to, and by no others.
+
+    Each token is replaced in turn, and each output differentiated, at inputs of ordinary and of
+    huge size. What a query itself adds to its own scores is no leak.
+
+    Args:
+        attend: nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder or Encoder,
+            which is copied and handed the mask; or a function that applies the mask by itself.
+        mask: What every layer should obey.
+        batch: Sequences; by default as many as the mask holds, at least 2.
+        length: Tokens; by default as many as the mask holds, else 6.
+        width: Width of a token; by default that of the module, else 8.
+        layers: How many layers pass on what they saw; by default those of the module, else 1.
+        residual: Does a token pass itself on? By default as in the module, else no.
+        gradient: False for attention without a backward pass.
+        dtype: Of the inputs, and of the copied module.
+        seed: Of the inputs.
+
+    Raises:
+        AssertionError: Naming the first (batch, query, key), with drawings.
+        ValueError: If the result is random, has no gradient or another shape.
+    """
+    subject = subject_of(attend, dtype)
+    sizes = mask.sizes(length, length, default=6)
+    sizes = Sizes(batch or sizes.batch, max(subject.heads, sizes.heads), sizes.keys, sizes.keys)
+    passes_itself = subject.residual if residual is None else residual
+    must, may = _reach(mask, sizes, layers or subject.layers, passes_itself)
+    x, other = _inputs(sizes.batch, sizes.keys, width or subject.width, dtype, seed)
+    given = [mask] * isinstance(attend, nn.Module)
+    for scale in (1.0, LARGE):
+        for way, reached in influences(
+            lambda tokens: states_of(subject.run, tokens, *given), scale * x, other, gradient
+        ):
+            how = f"found by {way}, inputs of size {scale:g}"
+            _refuse(reached & ~may, "a forbidden key reaches a query", how, may, reached)
+            if scale == 1:  # scores of huge inputs leave one key all the weight
+                missing = must & ~reached
+                _refuse(missing, "an allowed key does not reach its query", how, must, reached)
+
+
+def assert_padding_invariant(
+    encode: nn.Module | Callable[[Tensor, Mask], Any],
+    *,
+    length: int = 5,
+    pads: Sequence[int] = (1, 4),
+    sides: Sequence[Literal["left", "right"]] = ("left", "right"),
+    width: int | None = None,
+    dtype: torch.dtype = torch.float64,
+    seed: int = 0,
+) -> None:
+    """Sequences get the same result alone as padded, in one batch with longer ones.
+
+    Args:
+        encode: A module as for `assert_no_leak`, or a function of floats and a `Padding`.
+        length: Tokens of the longest sequence.
+        pads: How many paddings to add to the longest.
+        sides: Where they stand; on the left, positions must count from the first real token.
+        width: Width of a token; by default that of the module, else 8.
+        dtype: Of the inputs, and of the copied module.
+        seed: Of the inputs.
+
+    Raises:
+        AssertionError: Naming the side, the sequence and the token.
+    """
+    from variants.masks import Padding
+
+    subject = subject_of(encode, dtype)
+    lengths = sorted({length, length // 2 + 1, 1}, reverse=True)
+    tokens, _ = _inputs(len(lengths), length, width or subject.width, dtype, seed)
+    for side, pad in ((side, pad) for side in sides for pad in pads):
+        # Padding is large, so that the least share of it shows.
+        padded = torch.full((len(lengths), length + pad, tokens.shape[2]), 1e3, dtype=dtype)
+        real = [slice(-n, None) if side == "left" else slice(n) for n in lengths]
+        keep = torch.zeros(padded.shape[:2], dtype=torch.bool)
+        for row, span in enumerate(real):
+            padded[row, span], keep[row, span] = tokens[row, : lengths[row]], True
+        together = states_of(subject.run, padded, Padding(keep=keep))
+        for row, span in enumerate(real):
+            bare = tokens[row : row + 1, : lengths[row]]
+            alone = states_of(subject.run, bare, Padding(lengths=[lengths[row]]))
+            where = f"sequence {row}, {lengths[row]} tokens and {pad} more on the {side}"
+            _refuse_other(together[row, span], alone[0], where)
+
+
+def _inputs(
+    batch: int, length: int, width: int, dtype: torch.dtype, seed: int
+) -> tuple[States, States]:
+    generator = torch.Generator().manual_seed(seed)
+    x, other = torch.randn(2, batch, length, width, generator=generator, dtype=torch.float64)
+    return x.to(dtype), other.to(dtype)
+
+
+def _reach(mask: Mask, sizes: Sizes, layers: int, residual: bool) -> tuple[Reach, Reach]:
+    """Which keys must reach which queries, and which may."""
+    shape = (sizes.batch, sizes.heads, sizes.queries, sizes.keys)
+    reach = mask.dense(*shape).expand(shape).any(dim=1)
+    itself = torch.eye(sizes.keys, dtype=torch.bool)
+    must = reach | (itself & residual)
+    # The query's own scores weigh what it sees.
+    may = must | (itself & reach.any(dim=-1, keepdim=True))
+    must, may = after_layers(must, layers), after_layers(may, layers)
+    keep = mask.keep(sizes.batch, sizes.keys)
+    if keep is not None:  # what stands at padding is nobody's promise
+        must = must & rearrange(keep, "batch query -> batch query 1")
+    return must, may
+
+
+def _refuse(wrong: Reach, what: str, how: str, expected: Reach, reached: Reach) -> None:
+    if not wrong.any():
+        return
+    row, query, key = wrong.nonzero()[0].tolist()
+    raise AssertionError(
+        f"{what} at (batch {row}, query {query}, key {key}), the first of {int(wrong.sum())} such "
+        f"cells; {how}\n" + _side_by_side({"expected": expected[row], "found": reached[row]})
+    )
+
+
+def _refuse_other(together: Tensor, alone: Tensor, where: str) -> None:
+    change = (together - alone).abs().amax(dim=-1)
+    wrong = ~(change <= torch.finfo(alone.dtype).eps ** 0.6 * alone.abs().max())  # NaN is wrong
+    if wrong.any():
+        token = int(wrong.nonzero()[0])
+        raise AssertionError(
+            f"padding changes the result: {where}; token {token} moves by {change[token].item():g}"
+        )
+
+
+def _side_by_side(drawings: dict[str, Bool[Tensor, "query key"]]) -> str:
+    columns = [[name, *drawn(cells).split("\n")] for name, cells in drawings.items()]
+    widths = [max(map(len, column)) for column in columns]
+    rows = zip(*columns, strict=True)
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
