@@ -109,20 +109,25 @@ def explain(
 def draw(
     mask: Annotated[str, typer.Argument(help='A mask, such as "causal & ~window(radius=2)".')],
     size: Annotated[int, typer.Option(min=1, help="Queries and keys.")] = 8,
+    out: Annotated[
+        Path | None, typer.Option(help="A file for an SVG picture, in place of the text.")
+    ] = None,
     plugins: Imports = None,
 ) -> None:
     """Print a mask as text: a row for each query, # where it may attend."""
 
     def lines() -> Iterator[str]:
         from registry.choices import build_mask, resolve
+        from registry.drawing import write_svg
 
         _load(plugins)
         try:
-            yield build_mask(resolve("mask", mask)).draw(size)
+            drawing = build_mask(resolve("mask", mask)).draw(size)
         except ConfigError as error:
             raise ConfigError(problem.under("mask") for problem in error.problems) from None
         except (ValueError, TypeError, NotImplementedError) as error:
             raise ConfigError([Problem("mask", f"{type(error).__name__}: {error}")]) from error
+        yield drawing if out is None else write_svg(drawing, mask, out)
 
     _print(lines)
 
