@@ -87,6 +87,8 @@ def _square(x: float | int, y: float | int, fill: str) -> str:
     return f'<rect x="{x:g}" y="{y:g}" width="{side}" height="{side}" rx="2" fill="{fill}"/>'
 
 
-def _text(x: float | int, y: float | int, words: str, anchor: str = "middle", extra: str = "") -> str:
+def _text(
+    x: float | int, y: float | int, words: str, anchor: str = "middle", extra: str = ""
+) -> str:
     extra = f" {extra}" if extra else ""
     return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{extra}>{escape(words)}</text>'
