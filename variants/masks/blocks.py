@@ -14,6 +14,18 @@ class Blocks(Mask):
     ..##
     ..##
 
+    Longformer and BigBird add global tokens, which see everyone and are seen by everyone, to a
+    local mask: that is a combination.
+
+    >>> from variants.masks import Mask, Prefix
+    >>> first = Mask.from_rule(lambda batch, head, query, key: query < 1)
+    >>> print((Blocks(2) | Prefix(1) | first).draw(5))
+    #####
+    ##...
+    #.##.
+    #.##.
+    #...#
+
     Source: Child et al. 2019 (arXiv:1904.10509), Zaheer et al. 2020 (arXiv:2007.14062).
 
     Raises:

@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import registry
 from registry import build_encoder
@@ -227,6 +228,41 @@ def test_a_padding_mask_reaches_the_kernel_as_one_row_a_sequence() -> None:
     (call,) = calls_of_the_kernel("full", "rope", given=Padding(lengths=[3, 5]))
     assert call["attn_mask"].shape == (2, 1, 1, 5)
     assert call["attn_mask"].dtype == torch.bool
+
+
+@pytest.mark.parametrize(
+    ("mask", "largest"),
+    [
+        (Full(), 0),
+        (Causal(), 0),
+        (Padding(lengths=[30, 32]), 2 * 32),
+        (Causal() & Padding(lengths=[30, 32]), 2 * 32 * 32),
+    ],
+    ids=repr,
+)
+def test_a_mask_makes_no_larger_tensors_than_the_kernel_needs(mask: Mask, largest: int) -> None:
+    class Watch(TorchDispatchMode):
+        most = 0
+
+        def __torch_dispatch__(self, f: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            out = f(*args, **(kwargs or {}))
+            self.most = max(self.most, out.numel() if isinstance(out, Tensor) else 0)
+            return out
+
+    backend, index = SDPA(dims(4, 8)), torch.arange(32).unsqueeze(0)
+    with Watch() as watch:
+        prepared = backend.prepare(mask, NoPosition(dims(4, 8)), index, index, Sizes(2, 4, 32, 32))
+    assert watch.most == largest
+    assert (prepared.added is None) == (largest == 0)
+
+
+@each_backend
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_the_same_keys_are_attended_to_in_every_precision(name: str, dtype: torch.dtype) -> None:
+    mask = Causal() & Padding(lengths=[3, 5]) | Window(radius=0)
+    q, k = (random(2, 2, 5, 8, seed=seed).to(dtype) for seed in range(2))
+    weights = attend(name, q, k, torch.eye(5, 8).to(dtype).expand(2, 2, 5, 8), mask)[..., :5]
+    assert torch.equal(weights > 0, mask.dense(2, 2, 5, 5).expand(2, 2, 5, 5))
 
 
 def test_a_causal_mask_of_ones_own_does_not_pass_for_the_causal_one() -> None:

@@ -1,12 +1,21 @@
-"""The example of a test file of one's own passes, and would fail for a mask that leaks."""
+"""What the documents show is so; the example of a test file of one's own would catch a leak."""
 
+import doctest
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import variants.masks
+
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "test_my_mask.py"
+
+
+def test_the_drawing_in_the_documentation_of_the_package_is_right() -> None:
+    result = doctest.testmod(variants.masks)
+    assert result.attempted > 0
+    assert result.failed == 0
 
 
 def run(file: Path) -> subprocess.CompletedProcess[str]:

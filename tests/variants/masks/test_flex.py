@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.attention.flex_attention import create_block_mask, create_mask
+from torch.nn.attention.flex_attention import create_block_mask, create_mask, flex_attention
 
 from variants.masks import (
     Blocks,
@@ -42,6 +42,11 @@ def test_flex_reads_the_mask_that_we_lower(mask: Mask) -> None:
 
 
 @each_mask
+def test_a_rule_of_flex_is_a_mask(mask: Mask) -> None:
+    assert torch.equal(cells(Mask.from_rule(mask.mask_mod())), cells(mask))
+
+
+@each_mask
 def test_the_block_mask_of_flex_holds_the_blocks_that_allow_something(mask: Mask) -> None:
     size = 2
     blocks = create_block_mask(
@@ -72,3 +77,11 @@ def test_lengths_that_the_mask_does_not_fit_are_refused() -> None:
         LEFT.mask_mod(queries=8, keys=8)
     with pytest.raises(ValueError, match="causal mask over 2 queries and 6 keys needs an"):
         (LEFT & Causal()).mask_mod(queries=2)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_a_block_mask_for_another_length_is_refused_by_flex() -> None:
+    blocks = create_block_mask(Causal().mask_mod(), 1, 1, 16, 16, device="cpu")
+    q = torch.zeros(1, 1, 8, 16)
+    with pytest.raises(ValueError, match=r"\(1, 1, 16, 16\) but got q_len=8"):
+        flex_attention(q, q, q, block_mask=blocks)

@@ -226,6 +226,22 @@ def test_who_has_no_answer_for_an_empty_row_still_has_none(name: str) -> None:
     assert out[1].isfinite().all()
 
 
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("gradients", [True, False])
+def test_torch_answers_an_empty_row_with_nan_in_inference_and_with_weights(
+    training: bool, gradients: bool
+) -> None:
+    attention = nn.MultiheadAttention(WIDTH, 2, batch_first=True).train(training)
+    x, mask = torch.ones(BATCH, 3, WIDTH), Padding(lengths=[0, 3])
+    padding = ~mask.dense(BATCH, 1, 1, 3)[:, 0, 0]
+    for given in ({"attn_mask": mask.to_ignore(BATCH, 2, 3, 3)}, {"key_padding_mask": padding}):
+        with torch.set_grad_enabled(gradients):
+            bare = attention(x, x, x, need_weights=False, **given)[0]
+            weighed = attention(x, x, x, need_weights=True, **given)[0]
+        assert weighed[0].isnan().all()
+        assert bare[0].isnan().all() == (not training and not gradients)
+
+
 @pytest.mark.parametrize("implementation", ["sdpa", "eager"])
 def test_a_bert_model_takes_padding_as_it_takes_a_tokenizers_mask(implementation: str) -> None:
     torch.manual_seed(0)

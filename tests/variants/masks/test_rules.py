@@ -99,6 +99,7 @@ def test_a_mask_is_no_larger_than_it_must_be(mask: Mask, shape: tuple[int, ...])
     assert mask.dense(BATCH, HEADS, N, N).shape == shape
 
 
+GLOBAL = Mask.from_rule(lambda batch, head, query, key: query < 1)
 DRAWINGS = [
     (Full(), "#### #### #### ####"),
     (~Full(), ".... .... .... ...."),
@@ -115,6 +116,8 @@ DRAWINGS = [
     (Documents(torch.tensor([[7, 7, 7, 2]])), "###. ###. ###. ...#"),
     (Dense(torch.eye(4).bool()), "#... .#.. ..#. ...#"),
     (Dilated(2) & Window(radius=2) & Causal(), "#... .#.. #.#. .#.#"),
+    (Window(radius=1) | Prefix(1) | GLOBAL, "#### ###. #### #.##"),
+    (Blocks(2) | Prefix(1) | GLOBAL | Dense(torch.eye(4).roll(2, 1) > 0), "#### ##.# #.## ####"),
 ]
 
 
