@@ -86,7 +86,7 @@ def assert_no_leak(
         attend: nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder or Encoder,
             which is copied and handed the mask; or a function that applies the mask by itself.
         mask: What every layer should obey.
-        batch: Sequences; by default as many as the mask holds, at least 2.
+        batch: Sequences; by default as many as the mask holds, which is 1 where all are alike.
         length: Tokens; by default as many as the mask holds, else 6.
         width: Width of a token; by default that of the module, else 8.
         layers: How many layers pass on what they saw; by default those of the module, else 1.

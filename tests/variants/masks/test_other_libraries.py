@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -114,11 +113,14 @@ def fused_and_added(x: Tensor, weights: Tensor, mask: Mask, heads: int) -> Tenso
     return joined(F.scaled_dot_product_attention(q, k, v, attn_mask=added))
 
 
-def flex(x: Tensor, weights: Tensor, mask: Mask, heads: int) -> Tensor:
-    n = x.shape[1]
-    blocks = create_block_mask(mask.mask_mod(), BATCH, heads, n, n, device="cpu")
-    with torch.no_grad():
-        return joined(flex_attention(*projected(x, weights, heads), block_mask=blocks))
+def flex(run: Callable[..., Any]) -> Attend:
+    def attend(x: Tensor, weights: Tensor, mask: Mask, heads: int) -> Tensor:
+        n = x.shape[1]
+        blocks = create_block_mask(mask.mask_mod(), BATCH, heads, n, n, device="cpu")
+        with torch.no_grad():
+            return joined(run(*projected(x, weights, heads), block_mask=blocks))
+
+    return attend
 
 
 def of_torch(x: Tensor, weights: Tensor, mask: Mask, heads: int) -> Tensor:
@@ -167,7 +169,7 @@ OTHERS: dict[str, Attend] = {
     **{f"ours, {name}": ours(name) for name in registry.attentions},
     "scaled_dot_product_attention": fused,
     "scaled_dot_product_attention, added": fused_and_added,
-    "FlexAttention": flex,
+    "FlexAttention": flex(flex_attention),
     "nn.MultiheadAttention": of_torch,
     "Hugging Face BERT, sdpa": of_bert("sdpa"),
     "Hugging Face BERT, eager": of_bert("eager"),
@@ -193,11 +195,14 @@ def distances(name: str, n: int, heads: int) -> dict[str, float]:
     return found
 
 
-@cache
-def distances_of_flex() -> list[dict[str, float]]:
+FLEX, COMPILED = [(4, 2), (7, 1), (7, 4)], [(7, 2)]
+"""FlexAttention traces each mask anew, and compiles it where it is asked to: fewer points."""
+
+
+def distances_of_flex(*words: str) -> list[dict[str, float]]:
     """In a process of its own: the checks of shapes that tests add cannot be compiled."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", __file__],
+        [sys.executable, "-W", "ignore", __file__, *words],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
@@ -208,14 +213,24 @@ def distances_of_flex() -> list[dict[str, float]]:
 
 
 @pytest.mark.parametrize(("n", "heads"), GRID)
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", [name for name in OTHERS if name != "FlexAttention"])
 def test_the_same_mask_is_the_same_attention(name: str, n: int, heads: int) -> None:
-    if name == "FlexAttention":
-        found = distances_of_flex()[GRID.index((n, heads))]
-    else:
-        found = distances(name, n, heads)
+    found = distances(name, n, heads)
     assert set(found) == set(masks(heads, n))
     assert not {what: change for what, change in found.items() if not change < 1e-5}
+
+
+@pytest.mark.parametrize(
+    ("words", "points"),
+    [((), FLEX), pytest.param(("compiled",), COMPILED, marks=pytest.mark.slow)],
+    ids=["traced", "compiled"],
+)
+def test_the_same_mask_is_the_same_attention_in_flex_attention(
+    words: tuple[str, ...], points: list[tuple[int, int]]
+) -> None:
+    for found, (n, heads) in zip(distances_of_flex(*words), points, strict=True):
+        assert set(found) == set(masks(heads, n))
+        assert not {what: change for what, change in found.items() if not change < 1e-5}
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_AN_ANSWER))
@@ -289,4 +304,7 @@ def test_padding_does_not_move_a_layer_of_bert() -> None:
 
 
 if __name__ == "__main__":
-    json.dump([distances("FlexAttention", *at) for at in GRID], sys.stdout)
+    points = FLEX
+    if sys.argv[1:] == ["compiled"]:
+        points, OTHERS["FlexAttention"] = COMPILED, flex(torch.compile(flex_attention))
+    json.dump([distances("FlexAttention", *at) for at in points], sys.stdout)
