@@ -57,7 +57,7 @@ def run_here(command: str) -> object:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.filterwarnings("ignore:'studies.extrapolation' found in sys.modules:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.* found in sys.modules:RuntimeWarning")
 def test_the_commands_of_the_readme_work(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
