@@ -9,7 +9,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from variants.masks import _normal
-from variants.masks._cells import Allowed, Cells, Forms, Index, Sizes, all_keep, drawn, first_of
+from variants.masks._cells import Allowed, Cells, Index, Sizes, all_keep, drawn, first_of
+from variants.masks._conversions import Forms
 
 Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 

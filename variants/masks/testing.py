@@ -14,7 +14,8 @@ from einops import rearrange
 from jaxtyping import Bool
 from torch import Tensor, nn
 
-from variants.attentions._probing import (
+from variants.masks._cells import Sizes, drawn
+from variants.masks._probing import (
     Reach,
     States,
     after_layers,
@@ -22,7 +23,6 @@ from variants.attentions._probing import (
     states_of,
     subject_of,
 )
-from variants.masks._cells import Sizes, drawn
 from variants.masks.mask import Mask
 
 LARGE = 1e6
