@@ -35,6 +35,11 @@ class Choice(BaseModel):
         """The options, as they were checked."""
         return {key: getattr(self, key) for key in type(self).model_fields if key != "name"}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The classes of choices are made when they are needed, so they have no place to be found.
+        kind = _kind_of(self) if type(self) is not Choice else "mask"
+        return resolve, (kind, {"name": self.name, **self.options()})
+
     def __str__(self) -> str:
         options = ", ".join(f"{key}={value}" for key, value in self.options().items())
         return f"{self.name}({options})" if options else self.name

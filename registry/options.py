@@ -10,6 +10,12 @@ GIVEN = ("self", "dims", "make_norm")
 """What the builder hands to a constructor; every other argument is an option."""
 
 
+RESERVED = frozenset(
+    {"name", "options", "copy", "json", "dict", "schema", "validate", "construct", "model_config"}
+)
+"""Names that mean something to every choice."""
+
+
 def options_of(part: type) -> Iterator[tuple[str, Any, Any]]:
     """The options of a class: name, annotation and default (`...` where there is none).
 
@@ -18,7 +24,11 @@ def options_of(part: type) -> Iterator[tuple[str, Any, Any]]:
     """
     if part.__init__ is object.__init__:
         return
-    hints = get_type_hints(part.__init__)
+    try:
+        hints = get_type_hints(part.__init__)
+    except NameError as error:
+        rule = f"{part.__qualname__} has an annotation that cannot be resolved: {error}"
+        raise ConfigError([Problem("", rule)]) from error
     for name, parameter in inspect.signature(part.__init__).parameters.items():
         if name in GIVEN:
             continue
@@ -27,6 +37,9 @@ def options_of(part: type) -> Iterator[tuple[str, Any, Any]]:
                 f"{part.__qualname__} takes {parameter}: name each option, with a type and a "
                 "default, since that signature is the config schema"
             )
+            raise ConfigError([Problem("", rule)])
+        if name in RESERVED:
+            rule = f"{part.__qualname__}: an option cannot be called {name!r}; choose another name"
             raise ConfigError([Problem("", rule)])
         if name not in hints:
             rule = f"{part.__qualname__}: the option {name!r} needs a type annotation"

@@ -106,7 +106,9 @@ class Table(Mapping[str, type]):
         module, name = self._contract.split(":")
         return getattr(importlib.import_module(module), name)
 
-    def __getitem__(self, name: str) -> type[Any]:
+    def __getitem__(self, name: Any) -> type[Any]:
+        if not isinstance(name, str):
+            raise TypeError(f"a {self.kind} is asked for by its name; got {name!r}")
         if name in self._added:
             return self._added[name]
         if name in self._builtin:
@@ -115,6 +117,13 @@ class Table(Mapping[str, type]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._added or name in self._builtin
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The class of a name, or the default where there is none."""
+        try:
+            return self[key]
+        except UnknownNameError:
+            return default
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted({*self._added, *self._builtin}))

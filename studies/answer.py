@@ -21,6 +21,9 @@ METRICS = {
     "exact": "exact match (share of sequences with every answer right)",
 }
 
+COLUMN = 11
+"""The widest cell, such as "-1.20±1.48", with the space after it."""
+
 
 @dataclass(frozen=True)
 class ArmResult:
@@ -105,8 +108,12 @@ def _reach(plan: Plan, result: ArmResult, threshold: float, longest: int) -> str
     if held == longest:
         return f"learns the trained lengths; no longer one is tested than {longest}."
     values = result.values["test", "skill", held]
-    seeds = f"{sum(value >= threshold for value in values)} of {len(values)} seeds"
+    # A seed without a value did not hold: it stays in the count.
+    kept = sum(value >= threshold for value in values)
+    seeds = f"{kept} of {len(result.runs)} seeds"
     mean = number(t_interval(values).mean)
+    if len(values) < len(result.runs):
+        return f"holds to length {held} in {seeds} only (skill {mean} where it was measured)."
     return f"holds to length {held} (skill {mean}; above {threshold} in {seeds})."
 
 
@@ -127,6 +134,8 @@ def _remarks(plan: Plan, result: ArmResult) -> list[str]:
 
 def number(value: float) -> str:
     """A share in few signs: ".56", "1.0", "-.03"."""
+    # What is not 1 is not shown as 1.
+    value = min(value, 0.994) if value < 0.9995 else value
     text = f"{value:.2f}".replace("-0.00", "0.00")
     if text == "1.00":
         return "1.0"
@@ -147,12 +156,11 @@ def print_answer(console: "Console", plan: Plan, gathered: list[ArmResult]) -> N
     for panel in range(len(plan.settings.study.panels)):
         here = [result for result in gathered if result.cell.panel == panel]
         console.print(f"\n{_protocol(plan, panel, here)}", highlight=False)
-        widest = max(len(result.cell.arm) for result in here)
-        for result in here:
-            arm = result.cell.arm.ljust(widest)
-            console.print(f"  [bold]{arm}[/bold]  {sentence(plan, result)}", highlight=False)
+        _print_sentences(console, plan, here)
         for metric in METRICS:
-            _print_table(console, plan, here, panel, metric)
+            console.print(f"\n  [bold]{METRICS[metric]}[/bold]", highlight=False)
+            for lengths in _fitting(console, plan, here):
+                _print_table(console, plan, here, metric, lengths)
 
 
 def _protocol(plan: Plan, panel: int, here: list[ArmResult]) -> str:
@@ -160,19 +168,37 @@ def _protocol(plan: Plan, panel: int, here: list[ArmResult]) -> str:
     shortest, longest = plan.settings.training.train_lengths
     shortest = max(shortest, task_of(settings.task).min_length)
     steps = settings.steps or plan.settings.training.steps
-    seeds = max((len(result.runs) for result in here), default=0)
+    seeds = plan.settings.study.seeds
     return (
         f"[bold]{settings.task}[/bold], {steps} steps on lengths {shortest} to {longest}, "
         f"{seeds} seeds; mean ± half of the 95 % t-interval over seeds"
     )
 
 
+def _print_sentences(console: "Console", plan: Plan, here: list[ArmResult]) -> None:
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column()
+    for result in here:
+        table.add_row(f"  {result.cell.arm}", sentence(plan, result))
+    console.print(table, highlight=False)
+
+
+def _fitting(console: "Console", plan: Plan, here: list[ArmResult]) -> list[list[int]]:
+    """The tested lengths, in groups whose columns fit side by side, so that nothing is cut."""
+    lengths = sorted(set(plan.settings.evaluation.test_lengths))
+    label = max(len(name) for name in ("length", *(result.cell.arm for result in here))) + 4
+    group = max(1, (console.width - label) // COLUMN)
+    return [lengths[start : start + group] for start in range(0, len(lengths), group)]
+
+
 def _print_table(
-    console: "Console", plan: Plan, here: list[ArmResult], panel: int, metric: str
+    console: "Console", plan: Plan, here: list[ArmResult], metric: str, lengths: list[int]
 ) -> None:
     from rich.table import Table
 
-    lengths = sorted(set(plan.settings.evaluation.test_lengths))
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("  length", no_wrap=True)
     for length in lengths:
@@ -181,9 +207,8 @@ def _print_table(
         cells = [cell_text(result.interval(metric, length)) for length in lengths]
         table.add_row(f"  {result.cell.arm}", *cells)
     if metric == "accuracy":
-        floors = floors_of(plan, panel, lengths)
+        floors = floors_of(plan, here[0].cell.panel, lengths)
         table.add_row("  floor", *[number(floors[length]) for length in lengths], style="dim")
-    console.print(f"\n  [bold]{METRICS[metric]}[/bold]", highlight=False)
     console.print(table)
 
 

@@ -68,6 +68,7 @@ def command(study: Study) -> Callable[[], None]:
             "arms": None if arms is None else [arm.strip() for arm in arms.split(",")],
             "seeds": seeds,
         }
+        from studies.devices import device_named
         from studies.preview import describe_plan, preview
 
         with _errors():
@@ -77,7 +78,15 @@ def command(study: Study) -> Callable[[], None]:
             elif plan:
                 preview(ready, workers)
             else:
-                _run(ready, storage, plugins or [], _device(device), workers, threads, rerun or [])
+                _run(
+                    ready,
+                    storage,
+                    plugins or [],
+                    device_named(device),
+                    workers,
+                    threads,
+                    rerun or [],
+                )
 
     main.__doc__ = study.text
     app.command()(main)
@@ -143,17 +152,6 @@ def _ready(
     return plan
 
 
-def _device(name: str) -> str:
-    import torch
-
-    from registry.problems import ConfigError, Problem
-
-    there = torch.cuda.is_available()
-    if name == "cuda" and not there:
-        raise ConfigError([Problem("device", "torch sees no CUDA device here; take cpu or auto")])
-    return "cuda" if there and name != "cpu" else "cpu"
-
-
 def _run(
     plan: "Plan",
     storage: str,
@@ -165,15 +163,17 @@ def _run(
 ) -> None:
     from dataclasses import replace
 
+    from store.connection import make_engine
     from store.environment import environment_facts, git_facts
     from store.ledger import Ledger
     from studies.conduct import Conductor, job_for
+    from studies.devices import device_facts
     from studies.search import Trials
 
     _refuse_unknown_arms(plan, rerun)
     ledger = Ledger.create(storage)
     ledger.describe_study(plan.study.name, plan.study.text)
-    facts = environment_facts({"torch": _torch_facts(device), "threads": threads})
+    facts = environment_facts({"torch": device_facts(device), "threads": threads})
     here = Path(__file__).parent
     provenance = {**plan.provenance, "git": git_facts(here), "device": device}
     plan = replace(plan, environment_id=ledger.environment(facts), provenance=provenance)
@@ -181,6 +181,14 @@ def _run(
     conductor.tidy(rerun)
     if conductor.unfinished():
         _conduct(conductor, job_for(storage, plugins, device, threads), workers)
+    # A reader refuses a file that was moved away or deleted meanwhile.
+    make_engine(storage, readonly=True).dispose()
+    for arm, run_ids in conductor.changed().items():
+        print(
+            f"note: the source of arm {arm} has changed since {len(run_ids)} of its runs (the "
+            f"first is {run_ids[0]}); --rerun {arm} does them again",
+            file=sys.stderr,
+        )
     _print_answer(conductor, storage)
 
 
@@ -190,15 +198,6 @@ def _refuse_unknown_arms(plan: "Plan", rerun: list[str]) -> None:
     for arm in rerun:
         if arm not in plan.settings.study.arms:
             raise UnknownNameError("arm of this call", arm, list(plan.settings.study.arms))
-
-
-def _torch_facts(device: str) -> dict[str, Any]:
-    import torch
-
-    facts: dict[str, Any] = {"version": torch.__version__, "device": device}
-    if device == "cuda":
-        facts |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
-    return facts
 
 
 def _conduct(conductor: "Conductor", job: Any, workers: int) -> None:

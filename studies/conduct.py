@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from store.records import FINISHED
 from studies.plan import Cell, Plan
+from studies.progress import Progress
 from studies.search import Trials
 from studies.worker import Board, Job, is_alive, validation_nll, work
 
@@ -29,22 +30,6 @@ class Chosen:
     learning_rate: float | None
     reason: str = ""
     at_edge: bool = False
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a study stands; `steps` counts the training steps done in this call."""
-
-    tuning: dict[Cell, list[str]]
-    confirming: dict[Cell, list[str]]
-    expected: int
-    steps: int
-    seconds: float
-
-    def count(self, *statuses: str) -> int:
-        """How many runs are in one of these statuses."""
-        groups = [*self.tuning.values(), *self.confirming.values()]
-        return sum(status in statuses for group in groups for status in group)
 
 
 class Conductor:
@@ -129,6 +114,16 @@ class Conductor:
     def unfinished(self) -> bool:
         """Is anything of the plan still to be done?"""
         return any(status not in FINISHED for status in self.advance().values())
+
+    def changed(self) -> dict[str, list[int]]:
+        """The runs of each arm that were done with another source of its built-in parts."""
+        found: dict[str, list[int]] = {}
+        for cell, runs in self.runs().items():
+            now = self.plan.code_hash(cell)
+            stale = [run.id for run in runs if run.code_hash != now]
+            if stale:
+                found.setdefault(cell.arm, []).extend(stale)
+        return found
 
     def runs(self) -> dict[Cell, list["Run"]]:
         """All runs by cell, tuning before confirming."""

@@ -146,7 +146,7 @@ STUDY = Study(
     kind="position",
     budgets={
         "smoke": Budget("seconds, to see that everything works; its numbers mean nothing", SMOKE),
-        "quick": Budget("an answer in about 6 minutes on two cores", QUICK),
+        "quick": Budget("an answer in about ten minutes on two cores", QUICK),
         "standard": Budget("five tasks, wider and longer, some hours on two cores", STANDARD),
         "paper": Budget("the sizes of Ruoss et al. 2023, days on a GPU", PAPER),
     },

@@ -96,6 +96,11 @@ class Plan:
         """The confirming runs of a cell, once its learning rate is chosen."""
         yield from self.runs(cell, learning_rate, "confirm", range(self.settings.study.seeds))
 
+    def code_hash(self, cell: Cell) -> str:
+        """The fingerprint of the source of every part of a cell's runs, as it is now."""
+        config = self.config(cell, self.settings.study.learning_rates[0])
+        return hash_of({name: source_hash(part) for name, part in parts_of(config)})
+
     def runs(
         self, cell: Cell, learning_rate: float, phase: str, seeds: Iterable[int]
     ) -> Iterator["PlannedRun"]:
@@ -103,8 +108,8 @@ class Plan:
         from store.records import PlannedRun
 
         config = self.config(cell, learning_rate)
-        kept, parts = without_defaults(config), list(parts_of(config))
-        foreign = {name: source_hash(part) for name, part in parts if is_plugin(part)}
+        kept = without_defaults(config)
+        foreign = {name: source_hash(part) for name, part in parts_of(config) if is_plugin(part)}
         first = PlannedRun(
             study=self.study.name,
             task=cell.task,
@@ -113,7 +118,7 @@ class Plan:
             seed=0,
             config=config.model_dump(mode="json"),
             config_hash=hash_of(kept),
-            code_hash=hash_of({name: source_hash(part) for name, part in parts}),
+            code_hash=self.code_hash(cell),
             identity="",
             steps=config.training.steps,
             environment_id=self.environment_id,

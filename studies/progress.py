@@ -1,17 +1,15 @@
 """Show a study at work: a live table on a terminal, plain lines elsewhere."""
 
 import time
+from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from studies.conduct import Progress
-    from studies.plan import Plan
+from studies.plan import Cell, Plan
 
 LINE_SECONDS = 15.0
 SIGNS = {
@@ -24,10 +22,26 @@ SIGNS = {
 }
 
 
+@dataclass(frozen=True)
+class Progress:
+    """Where a study stands; `steps` counts the training steps done in this call."""
+
+    tuning: dict[Cell, list[str]]
+    confirming: dict[Cell, list[str]]
+    expected: int
+    steps: int
+    seconds: float
+
+    def count(self, *statuses: str) -> int:
+        """How many runs are in one of these statuses."""
+        groups = [*self.tuning.values(), *self.confirming.values()]
+        return sum(status in statuses for group in groups for status in group)
+
+
 class Display:
     """Shows progress on standard error; use it as a context."""
 
-    def __init__(self, plan: "Plan") -> None:
+    def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.console = Console(stderr=True)
         self.live: Live | None = None
@@ -49,19 +63,19 @@ class Display:
         if self.live is not None:
             self.live.stop()
 
-    def show(self, progress: "Progress") -> None:
+    def show(self, progress: Progress) -> None:
         """Show where the study stands."""
         finished = progress.count("done", "diverged", "failed", "not_applicable")
         if self.done_at_start is None:
             self.done_at_start = finished
         summary = self.summary(progress, finished)
         if self.live is not None:
-            self.live.update(Group(self.grid(progress), Text(summary)))
+            self.live.update(Group(Text(summary), self.grid(progress)))
         elif time.monotonic() - self.last_line > LINE_SECONDS or finished == progress.expected:
             self.last_line = time.monotonic()
             self.console.print(summary, highlight=False, soft_wrap=True)
 
-    def summary(self, progress: "Progress", finished: int) -> str:
+    def summary(self, progress: Progress, finished: int) -> str:
         """One line: runs, speed, time left."""
         parts = [f"{finished} of {progress.expected} runs"]
         if progress.seconds > 0 and progress.steps:
@@ -74,7 +88,7 @@ class Display:
             parts.append(f"about {duration(left)} left")
         return " · ".join(parts)
 
-    def grid(self, progress: "Progress") -> Table:
+    def grid(self, progress: Progress) -> Table:
         """Arms × seeds: one sign a run."""
         table = Table(box=None, pad_edge=False)
         for column in ("task", "arm", "tune", "confirm"):
@@ -105,4 +119,6 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     if seconds < 90 * 60:
         return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
+    if seconds < 48 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86400:.1f} days"

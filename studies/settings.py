@@ -16,11 +16,19 @@ from registry.config import EncoderConfig
 from registry.problems import ConfigError, Problem, problems_of
 from registry.settings import with_settings
 from registry.yaml_file import read_yaml
-from studies.merging import merge, name_of
+from studies.merging import for_study, merge
 from studies.schedules import Schedule
 
 TUNING_SEEDS_FROM = 1000
 """Replicates from this number on are used for tuning, those below it for confirming."""
+
+ROOTS = {
+    "encoder": "encoder.d_model",
+    "task": "task.name",
+    "training": "training.steps",
+    "evaluation": "evaluation.examples",
+    "study": "study.arms",
+}
 
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -30,12 +38,16 @@ TaskChoice = Annotated[SerializeAsAny[Choice], among("task")]
 def _some(values: tuple[Any, ...]) -> tuple[Any, ...]:
     if not values:
         raise ValueError("at least one is needed; got none")
+    twice = [value for value in values if values.count(value) > 1]
+    if twice:
+        raise ValueError(f"each is given once; got {twice[0]!r} {len(twice)} times")
     return values
 
 
 Many = (Strict(False), AfterValidator(_some))
 """A list of YAML, with at least one item."""
 Lengths = Annotated[tuple[Count, ...], *Many]
+Range = Annotated[tuple[Count, ...], Strict(False)]
 
 
 def _ascending(pair: tuple[int, ...]) -> tuple[int, ...]:
@@ -61,7 +73,7 @@ class Training(Strictly):
     schedule: Schedule = "linear"
     warmup_steps: Annotated[int, Field(ge=0)] = 50
     final_rate: Annotated[float, Field(ge=0, le=1)] = 0.1
-    train_lengths: Annotated[Lengths, AfterValidator(_ascending)] = (2, 16)
+    train_lengths: Annotated[Range, AfterValidator(_ascending)] = (2, 16)
     dtype: Literal["float32", "float64", "bfloat16"] = "float32"
 
 
@@ -138,13 +150,32 @@ def gather(
     user: dict[str, Any] = dict(in_file)
     for assignment in assignments:
         user = merge(user, with_settings({}, [assignment]))
+    problems = [_not_a_mapping(root, value) for root, value in user.items()]
+    if any(problems):
+        raise ConfigError(problem for problem in problems if problem)
     user = merge(user, {"study": options}) if options else user
-    data = merge(dict(defaults), _for_study(defaults, user))
+    data = merge(dict(defaults), for_study(defaults, user))
     try:
         return Settings(**data)
     except ValidationError as error:
-        problems = problems_of(error, Settings)
+        problems = problems_of(error, Settings) + _encoder_problems(data["encoder"])
     raise ConfigError(_as_typed(problem, user, in_file, file) for problem in problems)
+
+
+def _not_a_mapping(root: str, value: Any) -> Problem | None:
+    """What is wrong with a root that holds no keys; `task` may be a name."""
+    if isinstance(value, Mapping) or root not in ROOTS or (root, type(value)) == ("task", str):
+        return None
+    return Problem(root, f"{root} holds keys, such as {ROOTS[root]}; got {value!r}", value)
+
+
+def _encoder_problems(encoder: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with the shared encoder keys, told together with the rest."""
+    try:
+        EncoderConfig(**encoder)
+    except ConfigError as error:
+        return [problem.under("encoder") for problem in error.problems]
+    return []
 
 
 def _as_typed(
@@ -160,40 +191,6 @@ def _as_typed(
     for step in key.split("."):
         value = value.get(step) if isinstance(value, Mapping) else None
     return replace(problem, key=key, file=None if value is None else str(file))
-
-
-def _for_study(defaults: Mapping[str, Any], user: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's settings, with what they say of one run said of the study.
-
-    A `task` becomes the only panel. `training.steps` holds for every panel, in place of their own
-    steps, and `training.learning_rate` is the only rate that is tried.
-    """
-    study = dict(user.get("study", {}))
-    training = user.get("training", {})
-    panels = [dict(panel) for panel in study.get("panels", defaults["study"]["panels"])]
-    if "task" in user:
-        study["panels"] = panels = [_panel_of(user["task"], panels)]
-    if "steps" in training:
-        study["panels"] = [{**panel, "steps": None} for panel in panels]
-    if "learning_rate" in training:
-        if "learning_rates" in study:
-            rule = "a study tries either one learning_rate or the list study.learning_rates"
-            raise ConfigError([Problem("training.learning_rate", rule)])
-        study["learning_rates"] = [training["learning_rate"]]
-    kept = {key: value for key, value in user.items() if key != "task"}
-    return {**kept, "study": study}
-
-
-def _panel_of(task: Any, panels: list[dict[str, Any]]) -> dict[str, Any]:
-    names = [name_of(panel["task"]) for panel in panels]
-    if isinstance(task, Mapping) and "name" not in task:
-        if len(panels) > 1:
-            keys = ", ".join(f"task.{key}" for key in task)
-            rule = f"{keys} needs task.name as well, since this study has several tasks"
-            raise ConfigError([Problem("task", rule, task, tuple(names))])
-        task = {"name": names[0], **task}
-    same = next((panel for panel in panels if name_of(panel["task"]) == name_of(task)), {})
-    return {**same, "task": merge({"task": same.get("task", {})}, {"task": task})["task"]}
 
 
 def check_run(data: Mapping[str, Any]) -> RunConfig:
@@ -216,4 +213,7 @@ def task_of(chosen: Choice) -> Any:
     """
     from registry.choices import build_part
 
-    return build_part("task", chosen)
+    try:
+        return build_part("task", chosen)
+    except ConfigError as error:
+        raise ConfigError(problem.under("task") for problem in error.problems) from None

@@ -118,9 +118,19 @@ class _Worker:
             if trial is not None:
                 trials.end(*trial, nll=None)
             raise
-        written = ledger.finish(claim, **vars(outcome))
+        written = self.write(claim, ledger, outcome)
         if written and trial is not None:
             trials.end(*trial, nll=validation_nll(outcome.scores))
+
+    def write(self, claim: "Claim", ledger: "Ledger", outcome: "Outcome") -> bool:
+        """Write an outcome; one that cannot be stored is a failed run."""
+        from store.errors import StoreError
+        from studies.execute import Outcome
+
+        try:
+            return ledger.finish(claim, **vars(outcome))
+        except StoreError as error:
+            return ledger.finish(claim, **vars(Outcome("failed", f"StoreError: {error}")))
 
     def outcome(self, claim: "Claim", ledger: "Ledger") -> "Outcome":
         import torch
@@ -144,7 +154,9 @@ class _Worker:
             config = check_run(claim.run.config)
             device = torch.device(self.job.device)
             return execute(config, claim.run.seed, device, after_step, tick)
-        except Exception as error:  # whatever a variant raises is the result of its run
+        except Stopped:
+            raise
+        except BaseException as error:  # whatever a variant raises is the result of its run
             return Outcome("failed", _told(error))
 
     def refuse_to_outlive(self) -> None:
@@ -153,7 +165,7 @@ class _Worker:
             raise Stopped
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     """What went wrong and where, with the innermost places last."""
     places = traceback.extract_tb(error.__traceback__)[-3:]
     trail = "; ".join(f"{place.filename}:{place.lineno} in {place.name}" for place in places)

@@ -172,7 +172,14 @@ class Encoder(nn.Module):
         if tokens.is_floating_point():
             return tokens
         assert self.embedding is not None
-        return self.embedding(tokens)
+        try:
+            return self.embedding(tokens)
+        except IndexError:
+            rows = self.embedding.table.num_embeddings
+            raise ValueError(
+                f"token ids lie in 0 … {rows - 1} (vocab_size={rows}); got ids from "
+                f"{int(tokens.min())} to {int(tokens.max())}"
+            ) from None
 
     def _run(
         self,
@@ -196,15 +203,17 @@ class Encoder(nn.Module):
         return x if self.final_norm is None else self.final_norm(x)
 
     def _check(self, tokens: Tensor, mask: Mask | None, positions: Tensor | None) -> None:
+        if not isinstance(tokens, Tensor):
+            raise TypeError(f"tokens are a tensor; got {type(tokens).__name__}")
         if tokens.is_floating_point():
             if tokens.ndim != 3 or tokens.shape[2] != self.dims.d_model:
                 raise ValueError(
                     f"embedded inputs have shape (batch, seq, d_model={self.dims.d_model}); "
                     f"got {tuple(tokens.shape)}"
                 )
-        elif tokens.ndim != 2 or tokens.dtype == torch.bool:
+        elif tokens.ndim != 2 or tokens.dtype not in (torch.int64, torch.int32):
             raise ValueError(
-                f"tokens are whole numbers of shape (batch, seq); got {tokens.dtype} of shape "
+                f"tokens are int64 or int32 of shape (batch, seq); got {tokens.dtype} of shape "
                 f"{tuple(tokens.shape)}"
             )
         elif self.embedding is None:

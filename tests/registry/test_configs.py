@@ -1,5 +1,6 @@
 """Configs: nothing is coerced, nothing unknown is accepted, every problem is told at once."""
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -241,3 +242,13 @@ def test_keywords_replace_what_a_config_says() -> None:
     changed = encoder_config(config, n_heads=8, position="rope")
     assert (changed.d_model, changed.n_heads, changed.position.name) == (32, 8, "rope")
     assert (config.n_heads, config.position.name) == (4, "sinusoidal")
+
+
+def test_a_config_and_an_encoder_survive_pickling() -> None:
+    config = EncoderConfig(vocab_size=5, position="rope", mask="causal & ~window(radius=2)")
+    encoder = build_encoder(config, seed=0)
+
+    assert pickle.loads(pickle.dumps(config)) == config
+    again = pickle.loads(pickle.dumps(encoder))
+    tokens = torch.tensor([[1, 2, 3]])
+    assert torch.equal(again(tokens).hidden, encoder(tokens).hidden)

@@ -195,3 +195,31 @@ def test_a_part_that_initializes_itself_is_left_alone() -> None:
 
     built: Any = build_encoder({"position": "fixed"}, seed=0)
     assert torch.equal(built.positions[0].map.weight, torch.ones(2, 2))
+
+
+@pytest.mark.parametrize("option", ["name", "options", "copy", "json", "schema", "model_config"])
+def test_an_option_cannot_take_a_name_that_means_something_already(option: str) -> None:
+    namespace: dict[str, Any] = {"Position": Position, "Dims": Dims}
+    exec(
+        "class Awkward(Position):\n"
+        "    name = 'awkward'\n"
+        f"    def __init__(self, dims: Dims, {option}: int = 1) -> None: super().__init__(dims)\n",
+        namespace,
+    )
+    register(namespace["Awkward"])
+
+    with pytest.raises(ConfigError, match=f"an option cannot be called '{option}'"):
+        EncoderConfig(position="awkward")
+
+
+def test_an_annotation_that_cannot_be_resolved_is_told() -> None:
+    class Forward(Position):
+        name = "forward"
+
+        def __init__(self, dims: Dims, size: "Nowhere" = 1) -> None:  # type: ignore # noqa: F821
+            super().__init__(dims)
+
+    register(Forward)
+
+    with pytest.raises(ConfigError, match=r"Forward has an annotation that cannot be resolved"):
+        EncoderConfig(position="forward")

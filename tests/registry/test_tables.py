@@ -154,3 +154,15 @@ def test_listing_imports_neither_torch_nor_pydantic() -> None:
     count, heavy = shown.stdout.split(" ", 1)
     assert int(count) > 25
     assert heavy.strip() == "[]"
+
+
+def test_a_table_is_asked_like_a_mapping() -> None:
+    assert registry.positions.get("rope") is RoPE
+    assert registry.positions.get("roep") is None
+    assert registry.positions.get("roep", RoPE) is RoPE
+
+
+def test_a_name_is_text() -> None:
+    name: Any = 3
+    with pytest.raises(TypeError, match="a position is asked for by its name; got 3"):
+        registry.positions[name]

@@ -1,13 +1,14 @@
 """The answer, from scores made up so that the right words are known."""
 
 from collections.abc import Mapping
+from io import StringIO
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from store.intervals import Interval
-from studies.answer import ArmResult, cell_text, number, sentence
+from studies.answer import ArmResult, cell_text, number, print_answer, sentence
 from studies.conduct import Chosen
 from studies.extrapolation import QUICK, STUDY
 from studies.plan import Cell, Plan
@@ -78,6 +79,38 @@ def test_an_arm_without_a_learning_rate_says_why() -> None:
     assert said == "has no result: training diverged at every learning rate."
 
 
+def test_a_seed_without_a_value_is_one_that_did_not_hold() -> None:
+    said = sentence(
+        PLAN, result({16: [1.0], 20: [1.0], 32: [1.0]}, statuses=("done", "diverged", "diverged"))
+    )
+
+    assert said == (
+        "holds to length 32 in 1 of 3 seeds only (skill 1.0 where it was measured). "
+        "2 of 3 seeds diverged."
+    )
+
+
+@pytest.mark.parametrize(("width", "groups"), [(200, [[16, 20, 32]]), (40, [[16, 20], [32]])])
+def test_a_narrow_terminal_gets_several_tables_and_nothing_is_cut(
+    width: int, groups: list[list[int]]
+) -> None:
+    from rich.console import Console
+
+    console = Console(width=width, record=True, file=StringIO())
+    arms = [
+        result({16: [1.0, 0.2], 20: [0.9, 0.1], 32: [-0.9, 0.7]}, arm=arm)
+        for arm in PLAN.settings.study.arms
+    ]
+
+    plan = Plan(STUDY, gather(QUICK, None, ["evaluation.test_lengths=[16, 20, 32]", "task=shift"]))
+    print_answer(console, plan, arms)
+
+    printed = console.export_text()
+    headers = [line.split()[1:] for line in printed.splitlines() if line.startswith("  length")]
+    assert headers == [list(map(str, group)) for group in groups] * 3
+    assert "…" not in printed
+
+
 def test_seeds_that_diverged_are_counted() -> None:
     said = sentence(
         PLAN, result({16: [1.0], 20: [1.0], 32: [1.0]}, statuses=("done", "diverged", "failed"))
@@ -106,7 +139,8 @@ def test_untrained_rows_are_said() -> None:
     ("value", "text"),
     [
         (0.564, ".56"),
-        (0.9951, "1.0"),
+        (0.9951, ".99"),
+        (0.9996, "1.0"),
         (1.0, "1.0"),
         (0.0, ".00"),
         (-0.001, ".00"),

@@ -130,3 +130,14 @@ def test_a_run_of_a_dead_worker_is_planned_again(url: str) -> None:
     statuses = made.ledger.statuses(numbers)
     assert statuses[claim.run.id] == "running"
     assert statuses[dead.run.id] == "planned"
+
+
+def test_runs_of_a_part_whose_source_has_changed_are_named(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = conductor(url)
+    assert made.changed() == {}
+
+    monkeypatch.setattr("studies.plan.source_hash", lambda part: f"another {part.__name__}")
+
+    assert made.changed() == {"none": made.ids()}

@@ -338,21 +338,31 @@ def test_a_variant_that_raises_is_a_failed_run_and_the_others_are_done(tmp_path:
         "    name = 'broken'\n"
         "    def embed(self, index):\n"
         "        raise RuntimeError('no such luck')\n"
+        "@register\n"
+        "class Leaving(Position):\n"
+        "    name = 'leaving'\n"
+        "    def embed(self, index):\n"
+        "        raise SystemExit(3)\n"
     )
-    words = [word.replace("rope,none", "broken,none") for word in BRIEF]
+    words = [word.replace("rope,none", "broken,leaving,none") for word in BRIEF]
 
     done = call(tmp_path, *words, "--set=training.steps=3", "--import=broken.py")
 
     assert done.returncode == 1
     assert "RuntimeError: no such luck" in done.stderr
-    assert "2 runs failed; the same command tries them again" in done.stderr
+    assert "SystemExit: 3" in done.stderr
+    assert "4 runs failed; the same command tries them again" in done.stderr
     assert "Traceback" not in done.stderr
     assert "broken has no result: 2 of 2 tuning runs failed." in " ".join(done.stdout.split())
     statuses = "select arm, status, count(*) from es_runs group by 1, 2"
-    assert ask(tmp_path, statuses) == [("broken", "failed", 2), ("none", "done", 4)]
+    assert ask(tmp_path, statuses) == [
+        ("broken", "failed", 2),
+        ("leaving", "failed", 2),
+        ("none", "done", 4),
+    ]
 
     (tmp_path / "broken.py").write_text(
-        (tmp_path / "broken.py").read_text().replace("raise RuntimeError('no such luck')", "pass")
+        (tmp_path / "broken.py").read_text().replace("raise", "pass #")
     )
     mended = call(tmp_path, *words, "--set=training.steps=3", "--import=broken.py")
     assert mended.returncode == 0, mended.stderr

@@ -144,5 +144,29 @@ def test_every_problem_is_told_at_once() -> None:
     assert len(refused("training.steps=0", "study.seed=x", "evaluation.exampels=3")) == 3
 
 
+@pytest.mark.parametrize(
+    ("assignment", "told"),
+    [
+        ("study=3", "study: study holds keys, such as study.arms; got 3"),
+        ("training=3", "training: training holds keys, such as training.steps; got 3"),
+        ("study.panels=3", "study.panels: panels is a list of mappings"),
+        ("study.panels=[3]", "study.panels: panels is a list of mappings"),
+        ("evaluation.test_lengths=[16, 16]", "each is given once; got 16 2 times"),
+        ("study.learning_rates=[0.1, 0.1]", "each is given once; got 0.1 2 times"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused(assignment: str, told: str) -> None:
+    [problem] = refused(assignment)
+
+    assert told in problem
+
+
+def test_problems_of_the_encoder_are_told_with_the_others() -> None:
+    problems = " ".join(refused("encoder.n_head=3", "training.steps=0", "task=shfit"))
+
+    for told in ("encoder.n_head: unknown key", "training.steps: ", "no task is named 'shfit'"):
+        assert told in problems
+
+
 def test_training_lengths_may_be_one_length() -> None:
     assert Training(train_lengths=(4, 4)).train_lengths == (4, 4)

@@ -240,12 +240,15 @@ def weights_of(encoder: Encoder) -> tuple[Tensor, ...]:
         (torch.zeros(2, 5), ValueError, r"shape \(batch, seq, d_model=16\); got \(2, 5\)"),
         (torch.zeros(2, 5, 8), ValueError, r"d_model=16\); got \(2, 5, 8\)"),
         (torch.ones(5, dtype=torch.long), ValueError, r"\(batch, seq\); got torch.int64 .* \(5,\)"),
-        (torch.ones(2, 5).bool(), ValueError, "whole numbers .* got torch.bool"),
+        (torch.ones(2, 5).bool(), ValueError, "int64 or int32 .* got torch.bool"),
+        (torch.ones(2, 5, dtype=torch.uint8), ValueError, "int64 or int32 .* got torch.uint8"),
+        ([[1, 2], [3, 4]], TypeError, "tokens are a tensor; got list"),
+        (torch.tensor([[3, 99]]), ValueError, r"vocab_size=\d+\); got ids from 3 to 99"),
         (torch.ones(2, 0, dtype=torch.long), ValueError, r"at least 1 token; got shape \(2, 0\)"),
     ],
 )
 def test_tokens_that_do_not_fit_are_refused(
-    given: Tensor, error: type[Exception], message: str
+    given: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         build()(given)

@@ -59,9 +59,10 @@ class Explicit(Attention):
         """The share of each key in each query's output, before dropout."""
         exact = torch.promote_types(q.dtype, torch.float32)
         scores = einsum(
-            q, k, "batch heads query d_head, batch heads key d_head -> batch heads query key"
-        ).to(exact)
-        scores = scores * q.shape[-1] ** -0.5
+            q.to(exact) * q.shape[-1] ** -0.5,
+            k.to(exact),
+            "batch heads query d_head, batch heads key d_head -> batch heads query key",
+        )
         content = prepared.position.scores(q, k, prepared.q_index, prepared.k_index)
         for term in (prepared.bias, content):
             scores = scores if term is None else scores + term

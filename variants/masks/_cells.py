@@ -1,7 +1,9 @@
 """What a mask is asked about: sizes, and the index tensors of its cells."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Int
@@ -37,6 +39,17 @@ class Cells:
     first: Index | None = None
 
 
+def whole(name: str, value: Any, least: int) -> int:
+    """The value, if it is a whole number of at least `least`.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} is a whole number of at least {least}; got {name}={value!r}")
+    return value
+
+
 def drawn(cells: Bool[Tensor, "query key"]) -> str:
     """The cells as text, a line for each query: '#' may attend, '.' may not."""
     return "\n".join("".join("#" if cell else "." for cell in row) for row in cells.tolist())
@@ -51,3 +64,10 @@ def all_keep(keeps: list[Tensor | None]) -> Tensor | None:
 def first_of(keep: Bool[Tensor, "batch keys"]) -> Int[Tensor, " batch"]:
     """The first real token of each row."""
     return keep.to(torch.uint8).argmax(dim=-1)
+
+
+def content(value: Any) -> Hashable:
+    """An option as something to compare: a tensor by its numbers."""
+    if isinstance(value, Tensor):
+        return tuple(value.shape), tuple(value.flatten().tolist())
+    return value

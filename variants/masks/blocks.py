@@ -1,5 +1,6 @@
 """The block-diagonal mask."""
 
+from variants.masks._cells import whole
 from variants.masks.mask import Allowed, Index, Mask
 
 
@@ -36,9 +37,7 @@ class Blocks(Mask):
     counts_real_tokens = True
 
     def __init__(self, size: int) -> None:
-        if size < 1:
-            raise ValueError(f"size must be at least 1; got size={size}")
-        self.size = size
+        self.size = whole("size", size, 1)
 
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
         return query // self.size == key // self.size

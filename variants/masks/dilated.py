@@ -1,5 +1,6 @@
 """The dilated mask."""
 
+from variants.masks._cells import whole
 from variants.masks.mask import Allowed, Index, Mask
 
 
@@ -23,9 +24,7 @@ class Dilated(Mask):
     name = "dilated"
 
     def __init__(self, rate: int) -> None:
-        if rate < 1:
-            raise ValueError(f"rate must be at least 1; got rate={rate}")
-        self.rate = rate
+        self.rate = whole("rate", rate, 1)
 
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
         return (query - key) % self.rate == 0

@@ -1,7 +1,7 @@
 """The contract of masks, and their algebra."""
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from einops import rearrange
@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from variants.masks import _normal
-from variants.masks._cells import Allowed, Cells, Index, Sizes, all_keep, drawn, first_of
+from variants.masks._cells import Allowed, Cells, Index, Sizes, all_keep, content, drawn, first_of
 from variants.masks._conversions import Forms
 
 Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -63,6 +63,9 @@ class Mask(Forms):
 
         return Not(self)
 
+    def __bool__(self) -> bool:
+        raise TypeError("a mask is neither true nor false: combine masks with &, | and ~")
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mask):
             return NotImplemented
@@ -77,7 +80,7 @@ class Mask(Forms):
 
     def key(self) -> Hashable:
         """What tells this rule from others of its class; equal keys mean equal rules."""
-        return tuple(map(_content, vars(self).values()))
+        return tuple(map(content, vars(self).values()))
 
     def holds(self) -> tuple[int, int]:
         """How many batch rows and heads the rule tells apart; 1 where all are alike."""
@@ -241,10 +244,3 @@ class Mask(Forms):
         batches, heads = (max(sizes) for sizes in zip(*held, strict=True))
         cells = self.dense(batches, heads, n, n).expand(batches, heads, n, n)
         return drawn(cells[batch, head])
-
-
-def _content(value: Any) -> Hashable:
-    """An option as something to compare: a tensor by its numbers."""
-    if isinstance(value, Tensor):
-        return tuple(value.shape), tuple(value.flatten().tolist())
-    return value

@@ -88,6 +88,8 @@ def _whole(lengths: Tensor | Sequence[int]) -> Tensor:
         raise TypeError(f"lengths are whole numbers; got {lengths.dtype}")
     if lengths.ndim != 1:
         raise ValueError(f"lengths has shape (batch,); got {tuple(lengths.shape)}")
+    if not torch.compiler.is_compiling() and lengths.numel() and int(lengths.min()) < 0:
+        raise ValueError(f"lengths are 0 or more; got {int(lengths.min())}")
     return lengths
 
 

@@ -1,5 +1,6 @@
 """The prefix."""
 
+from variants.masks._cells import whole
 from variants.masks.mask import Allowed, Index, Mask
 
 
@@ -26,9 +27,7 @@ class Prefix(Mask):
     counts_real_tokens = True
 
     def __init__(self, length: int) -> None:
-        if length < 0:
-            raise ValueError(f"a prefix has 0 or more tokens; got length={length}")
-        self.length = length
+        self.length = whole("length", length, 0)
 
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
         return key < self.length

@@ -1,5 +1,6 @@
 """The sliding window."""
 
+from variants.masks._cells import whole
 from variants.masks.mask import Allowed, Index, Mask
 
 
@@ -35,8 +36,8 @@ class Window(Mask):
         if radius is not None:
             left = right = radius
         for side, reach in (("left", left), ("right", right)):
-            if reach is not None and reach < 0:
-                raise ValueError(f"a window reaches 0 or more tokens; got {side}={reach}")
+            if reach is not None:
+                whole(side, reach, 0)
         self.left, self.right = left, right
 
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:

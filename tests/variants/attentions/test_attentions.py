@@ -295,3 +295,19 @@ def test_dropout_drops_that_share_of_the_weights_and_scales_the_others(name: str
     torch.set_rng_state(torch_state)
     assert shares.eq(0).double().mean().item() == pytest.approx(0.25, abs=0.03)
     torch.testing.assert_close(shares[shares != 0], torch.full_like(shares[shares != 0], 4 / 3))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_the_reference_rounds_no_scores(dtype: torch.dtype) -> None:
+    """Scores as large as 40 000 do not fit into float16, and lose their last digits in bfloat16."""
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(1, 2, 64, 16, generator=generator).to(dtype) for _ in range(3))
+    q, k = q * 50, k * 50
+    index, sizes = torch.arange(64).reshape(1, 64), Sizes(1, 2, 64, 64)
+    dims = Dims(32, 2, 16, 1)
+    explicit, position = Explicit(dims), NoPosition(dims)
+
+    found = explicit(q, k, v, explicit.prepare(Full(), position, index, index, sizes))
+
+    expected = F.scaled_dot_product_attention(q.double(), k.double(), v.double())
+    torch.testing.assert_close(found.double(), expected, atol=1e-2, rtol=1e-2)

@@ -135,16 +135,21 @@ def test_a_drawing_shows_the_row_and_the_head_that_were_asked_for() -> None:
     assert (heads & padding).draw(2, batch=0, head=1) == "..\n#."
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: Window(), "either a radius or sides .left, right.; got radius=None, left=None"),
         (lambda: Window(radius=1, left=2), "got radius=1, left=2, right=None"),
-        (lambda: Window(radius=-1), "0 or more tokens; got left=-1"),
-        (lambda: Window(left=1, right=-2), "0 or more tokens; got right=-2"),
-        (lambda: Prefix(-1), "0 or more tokens; got length=-1"),
-        (lambda: Dilated(0), "rate must be at least 1; got rate=0"),
-        (lambda: Blocks(0), "size must be at least 1; got size=0"),
+        (lambda: Window(radius=-1), "left is a whole number of at least 0; got left=-1"),
+        (lambda: Window(left=1, right=-2), "right is a whole number of at least 0; got right=-2"),
+        (lambda: Prefix(-1), "length is a whole number of at least 0; got length=-1"),
+        (lambda: Dilated(0), "rate is a whole number of at least 1; got rate=0"),
+        (lambda: Blocks(0), "size is a whole number of at least 1; got size=0"),
+        (lambda: Window(radius=True), "left is a whole number of at least 0; got left=True"),
+        (lambda: Window(left=1.5), "left is a whole number of at least 0; got left=1.5"),
+        (lambda: Prefix("2"), "length is a whole number of at least 0; got length='2'"),
+        (lambda: Padding(lengths=[2, -1]), "lengths are 0 or more; got -1"),
     ],
 )
 def test_sizes_that_make_no_sense_are_refused(make: Callable[[], Mask], message: str) -> None:

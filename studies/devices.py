@@ -1,0 +1,27 @@
+"""Where a study computes."""
+
+from typing import Any
+
+import torch
+
+from registry.problems import ConfigError, Problem
+
+
+def device_named(name: str) -> str:
+    """The device that "cpu", "cuda" or "auto" names here.
+
+    Raises:
+        ConfigError: If there is no CUDA device and one is asked for.
+    """
+    there = torch.cuda.is_available()
+    if name == "cuda" and not there:
+        raise ConfigError([Problem("device", "torch sees no CUDA device here; take cpu or auto")])
+    return "cuda" if there and name != "cpu" else "cpu"
+
+
+def device_facts(device: str) -> dict[str, Any]:
+    """What is known of torch and of the device."""
+    facts: dict[str, Any] = {"version": torch.__version__, "device": device}
+    if device == "cuda":
+        facts |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
+    return facts
