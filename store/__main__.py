@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from store.errors import StoreError, nearest
-from store.printing import arrange, print_json, print_rows, short
+from store.printing import arrange, print_json, print_rows, short, telling
 
 if TYPE_CHECKING:
     from store.records import Run
@@ -86,8 +86,9 @@ def scores(
 
     def work(results: "Results") -> None:
         found = results.scores(where=where, phase=phase, **_chosen(results, study, task, arm))
-        rows = arrange(found.rows(), found.columns(), sort, limit)
-        print_rows(rows, found.columns(), style)
+        columns = found.columns()
+        rows = arrange(found.rows(), columns, sort, limit)
+        print_rows(rows, telling(rows, columns) if style == "table" else columns, style)
 
     _with_results(storage, work)
 
@@ -101,7 +102,7 @@ def studies(storage: Storage = DEFAULT_STORAGE, style: Format = "table") -> None
 
         counts, none = results.counts(), dict.fromkeys(STATUSES, 0)
         rows = [
-            {"study": name, **none, **counts.get(name, {}), "description": description}
+            {"study": name, **none, **counts.get(name, {}), "description": _first(description)}
             for name, description in results.studies().items()
         ]
         print_rows(rows, ["study", *STATUSES, "description"], style)
@@ -135,6 +136,11 @@ def upgrade(storage: Storage = DEFAULT_STORAGE) -> None:
     from store.versions import upgrade as upgrade_tables
 
     _guarded(lambda: print(upgrade_tables(storage)))
+
+
+def _first(text: str | None) -> str | None:
+    """The first line of a description, which says the question."""
+    return None if text is None else text.strip().partition("\n")[0]
 
 
 def _chosen(

@@ -38,6 +38,25 @@ def arrange(
     return found[:limit]
 
 
+def telling(rows: Rows, columns: Sequence[str]) -> list[str]:
+    """The columns that tell a reader something that the task and the arm do not tell already.
+
+    Columns of one value are left out, and so are options that follow from task and arm; CSV and
+    JSON hold them all.
+    """
+
+    def tells(name: str) -> bool:
+        if name in ("run_id", "task", "arm", "length", "metric", "value"):
+            return True
+        seen: dict[Any, set[str]] = {}
+        for row in rows:
+            group = (row["task"], row["arm"]) if "." in name else None
+            seen.setdefault(group, set()).add(repr(row[name]))
+        return any(len(values) > 1 for values in seen.values())
+
+    return [name for name in columns if tells(name)]
+
+
 def print_rows(rows: Rows, columns: Sequence[str], style: str) -> None:
     """Print rows to stdout.
 

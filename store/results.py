@@ -160,11 +160,20 @@ class Results:
 
 
 def _configs(session: Session, run_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+    """The config of each run; where one config was run with several sources, those as well."""
     found: dict[int, dict[str, Any]] = {}
+    sources: dict[int, str | None] = {}
+    of_config: dict[str, set[str | None]] = {}
     for part in chunks(run_ids):
-        query = select(RunRow.id, RunRow.config).where(RunRow.id.in_(part))
-        found.update({number: config for number, config in session.execute(query)})
-    return found
+        columns = (RunRow.id, RunRow.config, RunRow.config_hash, RunRow.code_hash)
+        for number, config, key, source in session.execute(
+            select(*columns).where(RunRow.id.in_(part))
+        ):
+            found[number], sources[number] = config, source
+            of_config.setdefault(key, set()).add(source)
+    if all(len(known) == 1 for known in of_config.values()):
+        return found
+    return {number: {**config, "code_hash": sources[number]} for number, config in found.items()}
 
 
 def _validation_losses(session: Session, run_ids: Iterable[int]) -> dict[int, float]:

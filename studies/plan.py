@@ -139,7 +139,7 @@ class Plan:
             rule = f"the arms of this study differ in their {self.study.kind}: name them by --arms"
             raise ConfigError([Problem(f"encoder.{self.study.kind}", rule)])
         problems = [problem for cell in self.cells() for problem in self._problems(cell)]
-        problems += _set_by_task(self.settings) + list(_repeated(self.settings.study.arms))
+        problems += _set_by_task(self.settings)
         problems += [
             problem for panel in self.settings.study.panels for problem in self._short(panel)
         ]
@@ -177,14 +177,6 @@ def _set_by_task(settings: Settings) -> list[Problem]:
     told = ("vocab_size", "n_classes", "readout")
     rule = "the task decides this key; leave it out"
     return [Problem(f"encoder.{key}", rule) for key in told if key in settings.encoder]
-
-
-def _repeated(arms: Iterable[str]) -> Iterator[Problem]:
-    seen: set[str] = set()
-    for arm in arms:
-        if arm in seen:
-            yield Problem("study.arms", f"the arm {arm!r} is named twice", arm)
-        seen.add(arm)
 
 
 def parts_of(config: RunConfig) -> Iterator[tuple[str, type]]:

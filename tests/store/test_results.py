@@ -203,3 +203,16 @@ def test_an_option_varies_by_value_and_type() -> None:
     configs = {1: {"a": 1, "b": {}, "c": [1]}, 2: {"a": 1.0, "b": {}, "c": [1]}}
     assert varying(configs) == {1: {"a": 1}, 2: {"a": 1.0}}
     assert flatten({"a": {"b": {"c": 1}, "d": {}}}) == {"a.b.c": 1, "a.d": {}}
+
+
+def test_runs_of_one_config_from_two_sources_are_told_apart(
+    ledger: Ledger, make_run: MakeRun, url: str
+) -> None:
+    ids = ledger.plan([make_run(0, code_hash="old"), make_run(1, code_hash="new")])
+    while claim := ledger.claim("w", ids):
+        ledger.finish(claim, "done", scores=scores_of(1.0))
+
+    frame = Results(url).scores(metric="accuracy").frame()
+
+    assert list(frame.columns) == [*SCORE_FRAME, "code_hash"]
+    assert set(frame["code_hash"]) == {"old", "new"}

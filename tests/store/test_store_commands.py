@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from store import Ledger
 from store.__main__ import app
+from store.printing import telling
 from store.records import PlannedRun
 
 MakeRun = Callable[..., PlannedRun]
@@ -199,3 +200,17 @@ def test_an_upgrade_makes_no_file(tmp_path: Path) -> None:
 def test_an_empty_database_has_no_runs_to_show(ledger: Ledger, url: str) -> None:
     result = call("show", "1", "--storage", url)
     assert "no run has the id 1; there are no runs" in result.stderr
+
+
+def test_a_table_leaves_out_what_task_and_arm_tell_already() -> None:
+    always = {"run_id": 1, "study": "s", "length": 8, "metric": "skill", "value": 0.5, "bin": None}
+    rows = [
+        {**always, "task": "t", "arm": arm, "seed": seed, "position.name": arm, "rate": seed}
+        for arm in ("rope", "alibi")
+        for seed in (0, 1)
+    ]
+    rows = [{**row, "training.rate": row.pop("rate")} for row in rows]
+
+    shown = telling(rows, list(rows[0]))
+
+    assert set(rows[0]) - set(shown) == {"study", "bin", "position.name"}

@@ -146,7 +146,7 @@ def test_a_changed_variant_of_the_user_is_another_run() -> None:
     ("assignment", "told"),
     [
         ("study.arms=[roep]", "study.arms (roep): no position is named 'roep'; did you mean"),
-        ("study.arms=[rope, rope]", "the arm 'rope' is named twice"),
+        ("study.arms=[rope, rope]", "study.arms: each is given once; got 'rope' 2 times"),
         ("encoder.position=rope", "name them by --arms"),
         ("encoder.vocab_size=9", "encoder.vocab_size: the task decides this key"),
         ("encoder.d_modle=9", "encoder.d_modle: unknown key 'd_modle'; did you mean 'd_model'?"),

@@ -147,8 +147,8 @@ def test_a_drawing_shows_the_row_and_the_head_that_were_asked_for() -> None:
         (lambda: Dilated(0), "rate is a whole number of at least 1; got rate=0"),
         (lambda: Blocks(0), "size is a whole number of at least 1; got size=0"),
         (lambda: Window(radius=True), "left is a whole number of at least 0; got left=True"),
-        (lambda: Window(left=1.5), "left is a whole number of at least 0; got left=1.5"),
-        (lambda: Prefix("2"), "length is a whole number of at least 0; got length='2'"),
+        (lambda: Window(left=1.5), "left is a whole number of at least 0; got left=1.5"),  # pyright: ignore[reportArgumentType]
+        (lambda: Prefix("2"), "length is a whole number of at least 0; got length='2'"),  # pyright: ignore[reportArgumentType]
         (lambda: Padding(lengths=[2, -1]), "lengths are 0 or more; got -1"),
     ],
 )
