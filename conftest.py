@@ -14,6 +14,13 @@ import studies.tasks  # noqa: F401  (announces its table, which must outlive eve
 from registry.table import TABLES
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Names are the same in every process: test workers compare what each has collected."""
+    for item in items:
+        if "0x" in item.nodeid:
+            raise pytest.UsageError(f"a test is named after a memory address: {item.nodeid}")
+
+
 @pytest.fixture(autouse=True)
 def tables_as_they_were() -> Iterator[None]:
     before = {kind: set(table) for kind, table in TABLES.items()}

@@ -80,6 +80,10 @@ class FromRule(Mask):
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
 
+    def __repr__(self) -> str:
+        # No address, so that the same mask reads the same in every process.
+        return f"Mask.from_rule({getattr(self.rule, '__qualname__', type(self.rule).__name__)})"
+
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
         return self.rule(batch, head, query, key)
 

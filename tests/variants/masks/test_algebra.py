@@ -208,6 +208,11 @@ def test_a_mask_without_a_rule_says_what_to_override() -> None:
 def test_a_mask_prints_as_it_is_written() -> None:
     assert repr(Causal() & ~Window(radius=2)) == "(Causal(align=None) & ~Window(left=2, right=2))"
     assert repr(Prefix(2) | Full() & Blocks(3)) == "(Prefix(length=2) | Blocks(size=3))"
+    assert repr(Mask.from_rule(by_head)) == "Mask.from_rule(by_head)"
+
+
+def by_head(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    return torch.where(head == 0, key <= query, key >= query)
 
 
 def test_a_mask_is_neither_true_nor_false() -> None:
