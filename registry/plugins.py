@@ -68,6 +68,14 @@ def source_hash(part: type) -> str:
     return _sha256(source)
 
 
+def origin(part: type) -> str:
+    """Where a class is from: `module:qualname`, or `path:qualname` for a plug-in's file."""
+    known = getattr(sys.modules.get(part.__module__), "__plugin__", None)
+    if isinstance(known, Plugin) and known.spec.endswith(".py"):
+        return f"{known.file}:{part.__qualname__}"
+    return f"{part.__module__}:{part.__qualname__}"
+
+
 def is_plugin(part: type) -> bool:
     """Does this class come from outside our packages?"""
     module = part.__module__

@@ -10,18 +10,32 @@ if TYPE_CHECKING:
     from store.connection import install_sqlite_hooks, make_engine
     from store.environment import environment_facts, git_facts
     from store.errors import StoreError
+    from store.frames import Records
     from store.intervals import Interval, t_interval, wilson
     from store.ledger import Ledger
-    from store.records import Best, Claim, Curve, PlannedRun, Records, Run, Score
+    from store.records import (
+        Best,
+        Claim,
+        Component,
+        Curve,
+        Frozen,
+        Model,
+        PlannedRun,
+        Run,
+        Score,
+    )
     from store.results import Results
     from store.values import plain
 
 __all__ = [
     "Best",
     "Claim",
+    "Component",
     "Curve",
+    "Frozen",
     "Interval",
     "Ledger",
+    "Model",
     "PlannedRun",
     "Records",
     "Results",
@@ -40,11 +54,14 @@ __all__ = [
 _HOMES = {
     "Best": "store.records",
     "Claim": "store.records",
+    "Component": "store.records",
     "Curve": "store.records",
+    "Frozen": "store.records",
     "Interval": "store.intervals",
     "Ledger": "store.ledger",
+    "Model": "store.records",
     "PlannedRun": "store.records",
-    "Records": "store.records",
+    "Records": "store.frames",
     "Results": "store.results",
     "Run": "store.records",
     "Score": "store.records",

@@ -166,7 +166,7 @@ def _find(results: "Results", run_id: int) -> "Run":
 
 
 def _report(results: "Results", run: "Run") -> dict[str, Any]:
-    from store.records import Records
+    from store.frames import Records
 
     only = f"id == {run.id}"
     curves: dict[str, dict[str, Any]] = {}
@@ -188,7 +188,7 @@ def _report(results: "Results", run: "Run") -> dict[str, Any]:
 
 
 def _print_report(report: dict[str, Any]) -> None:
-    from store.records import flatten
+    from store.options import flatten
 
     parts = ("config", "provenance", "environment")
     for name, value in report.items():

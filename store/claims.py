@@ -5,34 +5,44 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, TypeVar
 
-from sqlalchemy import Insert, Update, delete, func, insert, select, update
+from sqlalchemy import Insert, Update, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from store.errors import StoreError, nearest
 from store.records import FINISHED, STATUSES, Claim, Run
-from store.schema import CurveRow, RunRow, ScoreRow, Table, now
+from store.schema import (
+    ComponentRow,
+    CurveRow,
+    ModelRow,
+    RunRow,
+    ScoreRow,
+    StudyRow,
+    Table,
+    now,
+)
 from store.writing import run_record
 
 # Databases limit the values in one statement; 999 is the smallest limit of a SQLite still met.
 CHUNK = 900
+PLANNED_FACTS = ("config", "code_hash", "environment_id", "provenance")
 
 T = TypeVar("T")
 
 
-def chunks(items: Iterable[T]) -> Iterator[list[T]]:
-    """Cut items into lists that fit into one statement."""
+def chunks(items: Iterable[T], values: int = 1) -> Iterator[list[T]]:
+    """Cut items into lists that fit into one statement, at so many values an item."""
     rest = iter(items)
-    while part := list(islice(rest, CHUNK)):
+    while part := list(islice(rest, CHUNK // values)):
         yield part
 
 
 def add_missing(
-    session: Session, table: type[Table], rows: Sequence[Mapping[str, Any]], key: str
+    session: Session, table: type[Table], rows: Sequence[Mapping[str, Any]], *key: str
 ) -> None:
     """Insert the rows whose key is not there yet; others may be inserting the same."""
     dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
-    statement: Insert = dialect.insert(table).on_conflict_do_nothing(index_elements=[key])
+    statement: Insert = dialect.insert(table).on_conflict_do_nothing(index_elements=list(key))
     if rows:
         session.execute(statement, rows)
 
@@ -88,6 +98,36 @@ def claim_first(
     return Claim(run_record(row), row.attempt, worker)
 
 
+def plan_runs(
+    session: Session, rows: Sequence[dict[str, Any]], parts: Sequence[dict[str, Any]]
+) -> list[int]:
+    """Add the runs that are new, with the parts behind them; return the ids of all.
+
+    Runs that wait still are brought up to date with what the planner knows now.
+    """
+    for study in sorted({row["study"] for row in rows}):
+        add_missing(session, StudyRow, [{"name": study, "created_at": now()}], "name")
+    add_missing(session, ComponentRow, parts, "code_hash", "kind", "name")
+    add_missing(session, RunRow, rows, "identity")
+    ids: dict[str, int] = {}
+    for part in chunks(row["identity"] for row in rows):
+        query = select(RunRow.identity, RunRow.id).where(RunRow.identity.in_(part))
+        ids.update({identity: number for identity, number in session.execute(query)})
+    found = [ids[row["identity"]] for row in rows]
+    if rows:
+        table = RunRow.__table__.c
+        waiting = update(RunRow).where(
+            table.identity == bindparam("own"), table.status == "planned"
+        )
+        facts = {name: bindparam(f"new_{name}", type_=table[name].type) for name in PLANNED_FACTS}
+        known = [
+            {"own": row["identity"], **{f"new_{name}": row[name] for name in PLANNED_FACTS}}
+            for row in rows
+        ]
+        session.connection().execute(waiting.values(facts), known)
+    return found
+
+
 def write_results(
     session: Session,
     claim: Claim,
@@ -137,7 +177,7 @@ def plan_anew(session: Session, run_ids: Sequence[int], statuses: Sequence[str])
         "attempt": 0,
     }
     for part in chunks(found):
-        for table in (ScoreRow, CurveRow):
+        for table in (ScoreRow, CurveRow, ModelRow):
             session.execute(delete(table).where(table.run_id.in_(part)))
         session.execute(update(RunRow).where(RunRow.id.in_(part)).values(**fresh))
     return len(found)

@@ -1,23 +1,23 @@
 """The write side: which runs are planned, who does them, and what came out."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import Engine, Update, select, update
+from sqlalchemy import Engine, Update
 from sqlalchemy.orm import Session
 
-from store import claims
+from store import additions, claims
 from store.connection import make_engine, transact
 from store.reading import read_runs, read_scores
-from store.records import Claim, PlannedRun, Run, Score
-from store.schema import CurveRow, EnvironmentRow, RunRow, ScoreRow, StudyRow, Table, now
+from store.records import Claim, Frozen, PlannedRun, Run, Score
+from store.schema import CurveRow, ScoreRow, Table, now
 from store.values import plain_dict
 from store.versions import create_tables, opened, require_tables
 from store.writing import (
+    component_rows,
     curve_rows,
+    model_row,
     optional_float,
     optional_int,
     planned_row,
@@ -68,25 +68,16 @@ class Ledger:
     def plan(self, runs: Iterable[PlannedRun]) -> list[int]:
         """Add the runs whose identity is new; return the ids of all, in the order given.
 
+        Runs that are there and wait still take over the config, environment, provenance and
+        `code_hash` given now, since it is now that they will be done; others keep theirs.
+
         Raises:
             StoreError: If a value of a run cannot be stored; then no run is added.
         """
-        rows = [planned_row(run) for run in runs]
-        identities = [row["identity"] for row in rows]
-
-        def work(session: Session) -> list[int]:
-            for study in sorted({row["study"] for row in rows}):
-                claims.add_missing(
-                    session, StudyRow, [{"name": study, "created_at": now()}], "name"
-                )
-            claims.add_missing(session, RunRow, rows, "identity")
-            ids: dict[str, int] = {}
-            for part in claims.chunks(identities):
-                query = select(RunRow.identity, RunRow.id).where(RunRow.identity.in_(part))
-                ids.update({identity: number for identity, number in session.execute(query)})
-            return [ids[identity] for identity in identities]
-
-        return self._transact(work)
+        planned = list(runs)
+        rows = [planned_row(run) for run in planned]
+        parts = [row for run in planned for row in component_rows(run)]
+        return self._transact(lambda session: claims.plan_runs(session, rows, parts))
 
     def claim(
         self, worker: str, run_ids: Sequence[int], lease_seconds: float = 60.0
@@ -204,26 +195,52 @@ class Ledger:
     def environment(self, facts: Mapping[str, object]) -> int:
         """Store facts about machine and packages, once; return their id."""
         kept = plain_dict(facts, "environment")
-        text = json.dumps(kept, sort_keys=True, separators=(",", ":"))
-        digest = hashlib.sha256(text.encode()).hexdigest()
-
-        def work(session: Session) -> int:
-            row = {"hash": digest, "facts": kept, "created_at": now()}
-            claims.add_missing(session, EnvironmentRow, [row], "hash")
-            query = select(EnvironmentRow.id).where(EnvironmentRow.hash == digest)
-            return session.scalars(query).one()
-
-        return self._transact(work)
+        return self._transact(lambda session: additions.add_environment(session, kept))
 
     def describe_study(self, name: str, description: str) -> None:
         """Set the description of a study, new or not."""
+        self._transact(lambda session: additions.describe_study(session, name, description))
 
-        def work(session: Session) -> None:
-            claims.add_missing(session, StudyRow, [{"name": name, "created_at": now()}], "name")
-            change = update(StudyRow).where(StudyRow.name == name)
-            session.execute(change.values(description=description))
+    def freeze(
+        self, study: str, protocol: Mapping[str, object], run_ids: Sequence[int] | None = None
+    ) -> Frozen:
+        """Keep the plan of a study as it is now; one equal to a kept plan changes nothing.
 
-        self._transact(work)
+        `runs_before` of the answer says whether a confirming run of the study had begun when this
+        plan was first frozen; of `run_ids` alone, where these are the runs that it is about.
+
+        Raises:
+            StoreError: If the protocol holds what cannot be stored.
+        """
+        kept = plain_dict(protocol, "protocol")
+        return self._transact(
+            lambda session: additions.freeze_protocol(session, study, kept, run_ids)
+        )
+
+    def save_model(self, run_id: int, *, path: str, sha256: str, size_bytes: int) -> None:
+        """Note where the weights of a run were saved, in place of an older note of that path.
+
+        A run that is planned anew loses its models, as it does its results.
+
+        Raises:
+            StoreError: If there is no such run, or `sha256` is not 64 hexadecimal digits.
+        """
+        row = model_row(run_id, path, sha256, size_bytes)
+        self._transact(lambda session: additions.add_model(session, row))
+
+    def add_scores(
+        self, run_id: int, scores: Iterable[object], *, source: str | None = None
+    ) -> None:
+        """Add scores to a run that is done, such as those of lengths evaluated later.
+
+        Scores are given as to `finish`. One that is there already, of the same split, length,
+        metric and bin, is replaced. `source` says what measured them.
+
+        Raises:
+            StoreError: If there is no such run, it is not done, or a value cannot be stored.
+        """
+        rows = score_rows(run_id, scores, source)
+        self._transact(lambda session: additions.add_later_scores(session, run_id, rows))
 
     def _transact(self, work: Callable[[Session], T]) -> T:
         return transact(self._engine, work)

@@ -26,6 +26,8 @@ SCORE_COLUMNS = (
     ScoreRow.correct,
     ScoreRow.value,
     ScoreRow.status,
+    ScoreRow.created_at,
+    ScoreRow.source,
 )
 
 

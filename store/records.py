@@ -1,12 +1,8 @@
 """Plain records: what goes into the store and what comes out of it."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
-
-if TYPE_CHECKING:
-    import pandas  # pyright: ignore[reportMissingTypeStubs]
+from typing import Any
 
 PHASES: tuple[str, ...] = ("tune", "confirm")
 FINISHED: tuple[str, ...] = ("done", "diverged", "failed", "not_applicable")
@@ -14,10 +10,25 @@ STATUSES: tuple[str, ...] = ("planned", "running", *FINISHED)
 
 
 @dataclass(frozen=True)
+class Component:
+    """The source of one part behind a run: `code_hash` stands for all of them together.
+
+    `origin` is `module:qualname`, or `path:qualname` for a file that is no module. `source_hash`
+    is the sha256 of the file that defines the part.
+    """
+
+    kind: str
+    name: str
+    origin: str
+    source_hash: str
+
+
+@dataclass(frozen=True)
 class PlannedRun:
     """A run to be done: a resolved config with a replicate seed and a phase.
 
     `identity` is the hash under which a run exists once. `priority` orders the claims, low first.
+    `components` are the parts that `code_hash` is made of.
     """
 
     study: str
@@ -34,6 +45,7 @@ class PlannedRun:
     environment_id: int | None = None
     priority: int = 0
     provenance: dict[str, Any] = field(default_factory=dict[str, Any])
+    components: tuple[Component, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,7 +94,8 @@ class Score:
 
     `value` is None where the number was not finite, and `status` then says "nan", "inf" or
     "-inf". `bin` is None for a whole, else an output index or a distance. `options` holds the
-    config options that vary among the selected runs, under their dotted keys.
+    config options that vary among the selected runs, under their dotted keys. `source` is None for
+    what the run itself measured, else says what measured it later, at `created_at`.
     """
 
     run_id: int
@@ -99,6 +112,8 @@ class Score:
     correct: int | None
     value: float | None
     status: str | None = None
+    created_at: datetime | None = None
+    source: str | None = None
     options: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -130,87 +145,27 @@ class Best:
     options: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-# Declared, so that a column has one type whether or not the rows at hand hold a missing value.
-FRAME_TYPES: dict[Any, str] = {
-    int: "int64",
-    int | None: "Int64",
-    float | None: "float64",
-}
+@dataclass(frozen=True)
+class Frozen:
+    """The plan of a study as it was frozen, once for each plan that differs.
 
-T = TypeVar("T", Run, Score, Curve, Best)
-
-
-class Records(tuple[T, ...], Generic[T]):
-    """An immutable sequence of records of one kind that can become a table."""
-
-    kind: type[T]
-
-    def __new__(cls, items: Iterable[T], kind: type[T]) -> "Records[T]":
-        self = super().__new__(cls, items)
-        self.kind = kind
-        return self
-
-    def __getnewargs__(self) -> tuple[tuple[T, ...], type[T]]:
-        return tuple(self), self.kind
-
-    def columns(self) -> list[str]:
-        """Return the names of the table's columns: the fields, then the options that vary."""
-        hidden = {"options"} | ({"status"} if self.kind is Score else set[str]())
-        names = [each.name for each in fields(self.kind) if each.name not in hidden]
-        options = {key for record in self for key in getattr(record, "options", {})}
-        return names + sorted(options - set(names))
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one mapping per record, all with the keys that `columns` lists."""
-        columns = self._table()
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-    def frame(self) -> "pandas.DataFrame":
-        """Return a pandas table with the columns that `columns` lists."""
-        import pandas  # pyright: ignore[reportMissingTypeStubs]
-
-        table: Any = pandas.DataFrame(self._table())
-        kinds: dict[str, str] = {
-            each.name: FRAME_TYPES[each.type]
-            for each in fields(self.kind)
-            if each.type in FRAME_TYPES
-        }
-        return table.astype(kinds)
-
-    def _table(self) -> dict[str, list[Any]]:
-        own = {each.name for each in fields(self.kind)}
-        return {
-            name: [
-                getattr(each, name) if name in own else getattr(each, "options", {}).get(name)
-                for each in self
-            ]
-            for name in self.columns()
-        }
-
-
-def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the leaves of a nested mapping under dotted keys; lists are leaves."""
-    leaves: dict[str, Any] = {}
-    for key, value in config.items():
-        if isinstance(value, dict) and value:
-            inner = cast("dict[str, Any]", value)
-            leaves.update(flatten(inner, f"{prefix}{key}."))
-        else:
-            leaves[prefix + key] = value
-    return leaves
-
-
-def varying(configs: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
-    """Return, for each id, the options that are not the same in every one of the configs.
-
-    An option that some configs lack varies, and is None where it lacks.
+    `hash` is the sha256 of the protocol. `runs_before` says whether a confirming run had begun when
+    it was frozen: what such a protocol announces may have been chosen with results in view.
     """
-    leaves = {key: flatten(config) for key, config in configs.items()}
-    names = sorted({name for flat in leaves.values() for name in flat})
-    kept = [name for name in names if len({_key(flat, name) for flat in leaves.values()}) > 1]
-    return {key: {name: flat.get(name) for name in kept} for key, flat in leaves.items()}
+
+    study: str
+    hash: str
+    protocol: dict[str, Any]
+    created_at: datetime
+    runs_before: bool
 
 
-def _key(flat: Mapping[str, Any], name: str) -> str:
-    # By type as well, so that 1, 1.0 and True stay three values.
-    return f"{type(flat[name]).__name__}:{flat[name]!r}" if name in flat else "absent"
+@dataclass(frozen=True)
+class Model:
+    """The saved weights of one run: where the file is, and what it must be to be the same."""
+
+    run_id: int
+    path: str
+    sha256: str
+    size_bytes: int
+    created_at: datetime

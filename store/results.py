@@ -1,17 +1,29 @@
 """The read side: what the runs of a database were and what came out of them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from store.additions import frozen_record
+from store.best import best_of, validation_losses
 from store.claims import chunks
 from store.connection import make_engine, transact
 from store.errors import StoreError, nearest
+from store.frames import Records
+from store.options import varying
 from store.reading import score_record, select_scores
-from store.records import FINISHED, Best, Curve, Records, Run, Score, varying
-from store.schema import CurveRow, EnvironmentRow, RunRow, ScoreRow, StudyRow
+from store.records import FINISHED, Best, Component, Curve, Frozen, Model, Run, Score
+from store.schema import (
+    ComponentRow,
+    CurveRow,
+    EnvironmentRow,
+    ModelRow,
+    ProtocolRow,
+    RunRow,
+    StudyRow,
+)
 from store.selection import CURVE_COLUMNS, RUN_COLUMNS, SCORE_COLUMNS, conditions
 from store.versions import check_pages, opened, require_tables
 from store.writing import run_record
@@ -99,11 +111,48 @@ class Results:
             arms: dict[tuple[str, str, str], list[RunRow]] = {}
             for row in session.scalars(query):
                 arms.setdefault((row.study, row.task, row.arm), []).append(row)
-            losses = _validation_losses(session, [row.id for rows in arms.values() for row in rows])
+            losses = validation_losses(session, [row.id for rows in arms.values() for row in rows])
             options = varying({row.id: row.config for rows in arms.values() for row in rows})
-            return [_best(rows, losses, options) for _, rows in sorted(arms.items())]
+            return [best_of(rows, losses, options) for _, rows in sorted(arms.items())]
 
         return Records(self._transact(work), Best)
+
+    def models(
+        self, *, where: str | None = None, phase: object = "confirm", **match: object
+    ) -> Records[Model]:
+        """Return the saved weights of the runs, by run and path."""
+
+        def work(session: Session) -> list[Model]:
+            chosen = conditions(session, {}, where=where, phase=phase, match=match)
+            query = select(ModelRow).join(RunRow, RunRow.id == ModelRow.run_id).where(*chosen)
+            rows = session.scalars(query.order_by(ModelRow.run_id, ModelRow.path))
+            return [
+                Model(row.run_id, row.path, row.sha256, row.size_bytes, row.created_at)
+                for row in rows
+            ]
+
+        return Records(self._transact(work), Model)
+
+    def protocols(self, *, study: str | None = None) -> Records[Frozen]:
+        """Return the frozen plans, of one study or of all, the oldest first."""
+
+        def work(session: Session) -> list[Frozen]:
+            query = select(ProtocolRow).order_by(ProtocolRow.id)
+            if study is not None:
+                query = query.where(ProtocolRow.study == study)
+            return [frozen_record(row) for row in session.scalars(query)]
+
+        return Records(self._transact(work), Frozen)
+
+    def components(self, code_hash: str) -> list[Component]:
+        """Return the parts that a run's `code_hash` stands for; none where it was not noted."""
+
+        def work(session: Session) -> list[Component]:
+            query = select(ComponentRow).where(ComponentRow.code_hash == code_hash)
+            rows = session.scalars(query.order_by(ComponentRow.kind, ComponentRow.name))
+            return [Component(row.kind, row.name, row.origin, row.source_hash) for row in rows]
+
+        return self._transact(work)
 
     def studies(self) -> dict[str, str | None]:
         """Return the studies and their descriptions, by name."""
@@ -174,35 +223,3 @@ def _configs(session: Session, run_ids: Iterable[int]) -> dict[int, dict[str, An
     if all(len(known) == 1 for known in of_config.values()):
         return found
     return {number: {**config, "code_hash": sources[number]} for number, config in found.items()}
-
-
-def _validation_losses(session: Session, run_ids: Iterable[int]) -> dict[int, float]:
-    values: dict[int, list[float | None]] = {}
-    for part in chunks(run_ids):
-        query = select(ScoreRow.run_id, ScoreRow.value).where(
-            ScoreRow.run_id.in_(part),
-            ScoreRow.split == "validation",
-            ScoreRow.metric == "nll",
-            ScoreRow.bin.is_(None),
-        )
-        for run_id, value in session.execute(query):
-            values.setdefault(run_id, []).append(value)
-    means: dict[int, float] = {}
-    for run_id, found in values.items():
-        finite = [value for value in found if value is not None]
-        if len(finite) == len(found):
-            means[run_id] = sum(finite) / len(finite)
-    return means
-
-
-def _best(
-    rows: list[RunRow], losses: Mapping[int, float], options: Mapping[int, dict[str, Any]]
-) -> Best:
-    first = rows[0]
-    tried = len({row.config_hash for row in rows})
-    ranked = [row for row in rows if row.status == "done" and row.id in losses]
-    if not ranked:
-        return Best(first.study, first.task, first.arm, None, None, tried, None)
-    won = min(ranked, key=lambda row: (losses[row.id], row.id))
-    name = (won.study, won.task, won.arm)
-    return Best(*name, won.id, losses[won.id], tried, won.config, options[won.id])

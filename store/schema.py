@@ -14,6 +14,7 @@ from sqlalchemy import (
     String,
     Text,
     TypeDecorator,
+    UniqueConstraint,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -117,8 +118,23 @@ class RunRow(Table):
     provenance: Mapped[dict[str, Any]]
 
 
+class ComponentRow(Table):
+    """The source of one part of the runs with this `code_hash`; see `store.records.Component`."""
+
+    __tablename__ = "es_components"
+
+    code_hash: Mapped[str] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    origin: Mapped[str]
+    source_hash: Mapped[str]
+
+
 class ScoreRow(Table):
-    """One measured number. `status` is null when it was finite, else 'nan', 'inf' or '-inf'."""
+    """One measured number. `status` is null when it was finite, else 'nan', 'inf' or '-inf'.
+
+    `source` is null for what the run itself measured, else names what measured it later.
+    """
 
     __tablename__ = "es_scores"
 
@@ -132,6 +148,8 @@ class ScoreRow(Table):
     correct: Mapped[int | None] = mapped_column(BigInteger)
     value: Mapped[float | None]
     status: Mapped[str | None]
+    created_at: Mapped[datetime | None]
+    source: Mapped[str | None]
 
 
 class CurveRow(Table):
@@ -145,6 +163,34 @@ class CurveRow(Table):
     metric: Mapped[str] = mapped_column(primary_key=True)
     step: Mapped[int] = mapped_column(BigInteger, primary_key=True)
     value: Mapped[float | None]
+
+
+class ProtocolRow(Table):
+    """The plan of a study, frozen; `runs_before`: had a confirming run begun by then?"""
+
+    __tablename__ = "es_protocols"
+    __table_args__ = (UniqueConstraint("study", "hash"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    study: Mapped[str] = mapped_column(ForeignKey("es_studies.name"))
+    hash: Mapped[str] = mapped_column(String(64))
+    protocol: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+    runs_before: Mapped[bool]
+
+
+class ModelRow(Table):
+    """The saved weights of a run: a file beside the database."""
+
+    __tablename__ = "es_models"
+
+    run_id: Mapped[int] = mapped_column(
+        ForeignKey("es_runs.id", ondelete="CASCADE"), primary_key=True
+    )
+    path: Mapped[str] = mapped_column(primary_key=True)
+    sha256: Mapped[str] = mapped_column(String(64))
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    created_at: Mapped[datetime]
 
 
 def is_ours(name: str | None, kind: str) -> bool:

@@ -8,7 +8,8 @@ from sqlalchemy.orm import Session
 
 from store.errors import StoreError, nearest
 from store.filters import KINDS, Column, compile_filter, kind_column, value_kind
-from store.records import PHASES, STATUSES, flatten
+from store.options import flatten
+from store.records import PHASES, STATUSES
 from store.schema import CurveRow, RunRow, ScoreRow
 from store.values import unwrap_numpy
 

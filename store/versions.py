@@ -14,7 +14,7 @@ from store.connection import make_engine, shown, transact
 from store.errors import StoreError
 from store.schema import VERSION_TABLE
 
-SCHEMA_VERSION = "0001"
+SCHEMA_VERSION = "0002"
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 

@@ -1,5 +1,6 @@
 """From records to rows: every value is checked before anything is written."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, cast
@@ -12,7 +13,9 @@ from store.values import plain_dict, plain_int, split_number, unwrap_numpy
 SCORE_KEYS = ("split", "length", "metric", "bin", "n", "correct", "value")
 CURVE_KEYS = ("step", "metric", "value")
 # A Score or Curve that was read may be written again; these are set by the ledger.
-IGNORED_KEYS = frozenset({"run_id", "study", "task", "arm", "phase", "seed", "status", "options"})
+IGNORED_KEYS = frozenset(
+    {"run_id", "study", "task", "arm", "phase", "seed", "status", "options", "created_at", "source"}
+)
 
 
 def planned_row(run: PlannedRun) -> dict[str, Any]:
@@ -24,6 +27,7 @@ def planned_row(run: PlannedRun) -> dict[str, Any]:
     if run.phase not in PHASES:
         raise StoreError(f"no phase is named {run.phase!r}; {nearest(run.phase, PHASES)}")
     row: dict[str, Any] = {each.name: getattr(run, each.name) for each in fields(run)}
+    del row["components"]
     for name in ("seed", "steps", "priority"):
         row[name] = plain_int(row[name], name)
     row["parameters"] = optional_int(run.parameters, "parameters")
@@ -32,13 +36,27 @@ def planned_row(run: PlannedRun) -> dict[str, Any]:
     return {**row, "status": "planned", "attempt": 0, "created_at": now()}
 
 
-def score_rows(run_id: int, scores: Iterable[object]) -> list[dict[str, Any]]:
+def component_rows(run: PlannedRun) -> list[dict[str, Any]]:
+    """Return the rows of the parts behind a planned run.
+
+    Raises:
+        StoreError: If the run names parts but has no `code_hash` that stands for them.
+    """
+    if run.components and run.code_hash is None:
+        raise StoreError("a run with components needs the code_hash that stands for them")
+    return [{"code_hash": run.code_hash, **vars(part)} for part in run.components]
+
+
+def score_rows(
+    run_id: int, scores: Iterable[object], source: str | None = None
+) -> list[dict[str, Any]]:
     """Return the rows of a run's scores, given as mappings or dataclasses.
 
     Raises:
         StoreError: If a key is unknown or missing, a value cannot be stored, or a row repeats.
     """
     rows: list[dict[str, Any]] = []
+    measured = now()
     for score in scores:
         found = _keys(score, SCORE_KEYS, optional=("bin", "correct"), what="score")
         value, status = split_number(found["value"], "a score's value")
@@ -53,6 +71,8 @@ def score_rows(run_id: int, scores: Iterable[object]) -> list[dict[str, Any]]:
                 "correct": optional_int(found.get("correct"), "a score's correct"),
                 "value": value,
                 "status": status,
+                "created_at": measured,
+                "source": source,
             }
         )
     _refuse_repeats(rows, ("split", "length", "metric", "bin"), "score")
@@ -78,6 +98,25 @@ def curve_rows(run_id: int, curves: Iterable[object]) -> list[dict[str, Any]]:
         )
     _refuse_repeats(rows, ("step", "metric"), "curve point")
     return rows
+
+
+def model_row(run_id: int, path: str, sha256: str, size_bytes: int) -> dict[str, Any]:
+    """Return the row of a run's saved weights.
+
+    Raises:
+        StoreError: If `sha256` is not 64 hexadecimal digits, or the size is not a whole number.
+    """
+    if not re.fullmatch("[0-9a-f]{64}", sha256):
+        raise StoreError(f"a sha256 is 64 hexadecimal digits; got {sha256!r:.80}")
+    size = plain_int(size_bytes, "size_bytes")
+    place = _text(path, "path")
+    return {
+        "run_id": run_id,
+        "path": place,
+        "sha256": sha256,
+        "size_bytes": size,
+        "created_at": now(),
+    }
 
 
 def run_record(row: RunRow) -> Run:

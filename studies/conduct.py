@@ -61,6 +61,10 @@ class Conductor:
         self.ledger.recover(self.ids(), is_alive)
         self.ledger.reset(self.ids(), ("failed",))
         self.chosen = {cell: one for cell, one in self.chosen.items() if one.learning_rate}
+        # Once more, so that runs planned anew carry the source and the environment of now.
+        self.ledger.plan(
+            self.plan.known({cell: one.learning_rate for cell, one in self.chosen.items()})
+        )
         self.reconcile()
 
     def reconcile(self) -> None:
@@ -83,10 +87,11 @@ class Conductor:
                 continue
             self.chosen[cell] = chosen = self.choose(self.ledger.runs(numbers))
             if chosen.learning_rate is not None:
-                planned = self.plan.confirming(cell, chosen.learning_rate)
+                planned = list(self.plan.confirming(cell, chosen.learning_rate))
                 self.confirming[cell] = self.ledger.plan(planned)
                 if cell.arm in self.rerun:
                     self.ledger.reset(self.confirming[cell], FINISHED)
+                    self.ledger.plan(planned)
         return self.ledger.statuses(self.ids())
 
     def choose(self, runs: list["Run"]) -> Chosen:

@@ -1,19 +1,19 @@
 """Plan a study: which runs it is made of, and what identifies each."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from registry.choices import Choice
 from registry.config import hash_of, without_defaults
-from registry.plugins import is_plugin, source_hash
+from registry.plugins import is_plugin, origin, source_hash
 from registry.problems import ConfigError, Problem
 from registry.table import table_of
 from studies.settings import TUNING_SEEDS_FROM, Panel, RunConfig, Settings, check_run, task_of
 from studies.study import Study
 
 if TYPE_CHECKING:
-    from store.records import PlannedRun
+    from store.records import Component, PlannedRun
 
 
 @dataclass(frozen=True, order=True)
@@ -96,10 +96,17 @@ class Plan:
         """The confirming runs of a cell, once its learning rate is chosen."""
         yield from self.runs(cell, learning_rate, "confirm", range(self.settings.study.seeds))
 
+    def known(self, rates: Mapping[Cell, float | None]) -> Iterator["PlannedRun"]:
+        """Every tuning run, and the confirming runs of the cells whose rate is chosen."""
+        for cell in self.cells():
+            yield from self.tuning(cell)
+        for cell, rate in rates.items():
+            if rate is not None:
+                yield from self.confirming(cell, rate)
+
     def code_hash(self, cell: Cell) -> str:
         """The fingerprint of the source of every part of a cell's runs, as it is now."""
-        config = self.config(cell, self.settings.study.learning_rates[0])
-        return hash_of({name: source_hash(part) for name, part in parts_of(config)})
+        return hash_of_code(components(self.config(cell, self.settings.study.learning_rates[0])))
 
     def runs(
         self, cell: Cell, learning_rate: float, phase: str, seeds: Iterable[int]
@@ -110,6 +117,7 @@ class Plan:
         config = self.config(cell, learning_rate)
         kept = without_defaults(config)
         foreign = {name: source_hash(part) for name, part in parts_of(config) if is_plugin(part)}
+        parts = components(config)
         first = PlannedRun(
             study=self.study.name,
             task=cell.task,
@@ -118,12 +126,13 @@ class Plan:
             seed=0,
             config=config.model_dump(mode="json"),
             config_hash=hash_of(kept),
-            code_hash=self.code_hash(cell),
+            code_hash=hash_of_code(parts),
             identity="",
             steps=config.training.steps,
             environment_id=self.environment_id,
             priority=0 if phase == "tune" else 1,
             provenance={**self.provenance, "plugin_parts": foreign},
+            components=parts,
         )
         for seed in seeds:
             identity = hash_of([self.study.name, phase, seed, kept, foreign])
@@ -177,6 +186,21 @@ def _set_by_task(settings: Settings) -> list[Problem]:
     told = ("vocab_size", "n_classes", "readout")
     rule = "the task decides this key; leave it out"
     return [Problem(f"encoder.{key}", rule) for key in told if key in settings.encoder]
+
+
+def components(config: RunConfig) -> tuple["Component", ...]:
+    """The source of each part of a run and of its task's generator, as it is now."""
+    from store.records import Component
+
+    return tuple(
+        Component(*name.split(" ", 1), origin=origin(part), source_hash=source_hash(part))
+        for name, part in parts_of(config)
+    )
+
+
+def hash_of_code(parts: Iterable["Component"]) -> str:
+    """The fingerprint that stands for the source of all parts of a run."""
+    return hash_of({f"{part.kind} {part.name}": part.source_hash for part in parts})
 
 
 def parts_of(config: RunConfig) -> Iterator[tuple[str, type]]:

@@ -11,7 +11,7 @@ import pytest
 
 import registry
 from registry import ConfigError
-from registry.plugins import is_plugin, load, source_hash
+from registry.plugins import is_plugin, load, origin, source_hash
 from variants.positions import Position, RoPE
 
 MINE = """
@@ -145,6 +145,13 @@ def test_the_hash_of_a_class_is_that_of_its_file(tmp_path: Path) -> None:
     assert source_hash(registry.positions["mine"]) == plugin.sha256
     code = Path(sys.modules[RoPE.__module__].__file__ or "").read_bytes()
     assert source_hash(RoPE) == hashlib.sha256(code).hexdigest()
+
+
+def test_the_origin_of_a_class_leads_back_to_its_file(tmp_path: Path) -> None:
+    plugin = load(str(write(tmp_path, MINE)))
+    mine = registry.positions["mine"]
+    assert origin(mine) == f"{plugin.file}:{mine.__qualname__}"
+    assert origin(RoPE) == "variants.positions.rope:RoPE"
 
 
 def interactive(body: str, qualname: str = "Mine") -> type:

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from store import Ledger, Results, Run, StoreError
-from store.records import PlannedRun, flatten, varying
+from store.options import flatten, varying
+from store.records import PlannedRun
 
 MakeRun = Callable[..., PlannedRun]
 RUN_FIELDS = [

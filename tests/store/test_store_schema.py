@@ -13,7 +13,6 @@ from alembic.migration import MigrationContext
 from sqlalchemy import delete, insert, select
 from sqlalchemy.exc import IntegrityError, StatementError
 
-import store.versions
 from store import Ledger, Results, StoreError, install_sqlite_hooks, make_engine
 from store.connection import transact
 from store.records import PlannedRun
@@ -170,37 +169,6 @@ def test_other_versions_are_refused(
     for make in (Results, Ledger.open, Ledger.create):
         with pytest.raises(StoreError, match=message):
             make(url)
-
-
-def test_an_upgrade_keeps_a_copy(
-    url: str, path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    ledger = Ledger.create(url)
-    ledger.plan([make_run()])
-    ledger.close()
-    optuna_study(url)
-    assert upgrade(url).endswith("is at version 0001 already")
-    folder = tmp_path / "migrations"
-    source = Path(store.versions.__file__).parent / "migrations"
-    (folder / "versions").mkdir(parents=True)
-    (folder / "env.py").write_text((source / "env.py").read_text())
-    first = (source / "versions" / "revision_0001.py").read_text()
-    (folder / "versions" / "revision_0001.py").write_text(first)
-    (folder / "versions" / "revision_0002.py").write_text(
-        "import sqlalchemy as sa\nfrom alembic import op\n"
-        "revision = '0002'\ndown_revision = '0001'\n"
-        "def upgrade():\n"
-        "    with op.batch_alter_table('es_studies') as batch:\n"
-        "        batch.add_column(sa.Column('owner', sa.Text()))\n"
-    )
-    monkeypatch.setattr(store.versions, "MIGRATIONS", folder)
-    monkeypatch.setattr(store.versions, "SCHEMA_VERSION", "0002")
-    with pytest.raises(StoreError, match="version 0001, this code needs 0002"):
-        Results(url)
-    assert "version 0001 became 0002; the old file is" in upgrade(url)
-    assert len(Results(url).runs()) == 1
-    assert len(list(tmp_path.glob("sandbox.db.*.backup"))) == 1
-    assert optuna.load_study(study_name="mine", storage=url).trials == []
 
 
 def test_an_upgrade_from_an_unknown_version_is_refused(

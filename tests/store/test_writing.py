@@ -61,9 +61,9 @@ def test_a_score_that_was_read_can_be_written(ledger: Ledger, make_run: MakeRun)
     assert second is not None
     ledger.finish(first, "done", scores=[a_score(bin=2)])
     ledger.finish(second, "done", scores=ledger.scores(ids))
-    assert [replace(score, run_id=0, seed=0) for score in ledger.scores(ids)] == 2 * [
-        Score(0, "reach", "copy", "rope", "confirm", 0, "test", 8, "accuracy", 2, 4, 3, 0.75)
-    ]
+    assert [
+        replace(score, run_id=0, seed=0, created_at=None) for score in ledger.scores(ids)
+    ] == 2 * [Score(0, "reach", "copy", "rope", "confirm", 0, "test", 8, "accuracy", 2, 4, 3, 0.75)]
 
 
 def test_numbers_that_are_not_finite_keep_their_name(ledger: Ledger, make_run: MakeRun) -> None:

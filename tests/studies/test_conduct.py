@@ -1,16 +1,20 @@
 """How tuning leads to confirming, without workers: runs are ended by hand."""
 
+import hashlib
+import inspect
 import platform
 from pathlib import Path
 
 import pytest
 
+from store import Results
 from store.ledger import Ledger
 from studies.conduct import Chosen, Conductor
 from studies.extrapolation import QUICK, STUDY
 from studies.plan import Plan
 from studies.search import Trials
 from studies.settings import gather
+from studies.tasks.shift import Shift
 
 RATES = [0.001, 0.003, 0.01]
 
@@ -141,3 +145,39 @@ def test_runs_of_a_part_whose_source_has_changed_are_named(
     monkeypatch.setattr("studies.plan.source_hash", lambda part: f"another {part.__name__}")
 
     assert made.changed() == {"none": made.ids()}
+
+
+def test_a_run_carries_the_source_of_each_of_its_parts(url: str) -> None:
+    made = conductor(url)
+    [first, *_] = made.ledger.runs(made.ids())
+    results = Results(url)
+
+    parts = results.components(first.code_hash or "")
+
+    assert {part.kind for part in parts} >= {"position", "task", "norm", "feedforward", "mask"}
+    assert [part.origin for part in parts if part.kind == "task"] == ["studies.tasks.shift:Shift"]
+    source = Path(inspect.getfile(Shift)).read_bytes()
+    [shift] = [part.source_hash for part in parts if part.kind == "task"]
+    assert shift == hashlib.sha256(source).hexdigest()
+
+
+def test_what_runs_again_carries_the_source_of_now(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    losses: dict[float, float | str] = {0.001: 0.5, 0.003: 0.2, 0.01: 0.9}
+    made = conductor(url)
+    end(made, losses)
+    made.advance()
+    [numbers] = made.confirming.values()
+    while claim := made.ledger.claim("w", numbers):
+        made.ledger.finish(claim, "done")
+    monkeypatch.setattr("studies.plan.source_hash", lambda part: f"another {part.__name__}")
+    assert set(made.changed()["none"]) == set(made.ids())
+
+    again = conductor(url)
+    again.tidy(rerun=["none"])
+    end(again, losses)
+    again.advance()
+
+    assert set(again.ids()) == set(made.ids())
+    assert again.changed() == {}

@@ -1,0 +1,70 @@
+"""Sequences of records that can become a table."""
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from store.records import Best, Curve, Frozen, Model, Run, Score
+
+if TYPE_CHECKING:
+    import pandas  # pyright: ignore[reportMissingTypeStubs]
+
+# Declared, so that a column has one type whether or not the rows at hand hold a missing value.
+FRAME_TYPES: dict[Any, str] = {
+    int: "int64",
+    int | None: "Int64",
+    float | None: "float64",
+}
+
+# What few readers of a table want; the records have it.
+HIDDEN: dict[type, set[str]] = {Score: {"status", "created_at", "source"}}
+
+T = TypeVar("T", Run, Score, Curve, Best, Frozen, Model)
+
+
+class Records(tuple[T, ...], Generic[T]):
+    """An immutable sequence of records of one kind that can become a table."""
+
+    kind: type[T]
+
+    def __new__(cls, items: Iterable[T], kind: type[T]) -> "Records[T]":
+        self = super().__new__(cls, items)
+        self.kind = kind
+        return self
+
+    def __getnewargs__(self) -> tuple[tuple[T, ...], type[T]]:
+        return tuple(self), self.kind
+
+    def columns(self) -> list[str]:
+        """Return the names of the table's columns: the fields, then the options that vary."""
+        hidden = HIDDEN.get(self.kind, set[str]()) | {"options"}
+        names = [each.name for each in fields(self.kind) if each.name not in hidden]
+        options = {key for record in self for key in getattr(record, "options", {})}
+        return names + sorted(options - set(names))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one mapping per record, all with the keys that `columns` lists."""
+        columns = self._table()
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def frame(self) -> "pandas.DataFrame":
+        """Return a pandas table with the columns that `columns` lists."""
+        import pandas  # pyright: ignore[reportMissingTypeStubs]
+
+        table: Any = pandas.DataFrame(self._table())
+        kinds: dict[str, str] = {
+            each.name: FRAME_TYPES[each.type]
+            for each in fields(self.kind)
+            if each.type in FRAME_TYPES
+        }
+        return table.astype(kinds)
+
+    def _table(self) -> dict[str, list[Any]]:
+        own = {each.name for each in fields(self.kind)}
+        return {
+            name: [
+                getattr(each, name) if name in own else getattr(each, "options", {}).get(name)
+                for each in self
+            ]
+            for name in self.columns()
+        }
