@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 import studies.tasks  # noqa: F401  (announces its table, which must outlive every test)
-from registry.table import TABLES
+from registry import isolated
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,11 +23,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def tables_as_they_were() -> Iterator[None]:
-    before = {kind: set(table) for kind, table in TABLES.items()}
-    yield
-    for kind, table in list(TABLES.items()):
-        if kind not in before:
-            del TABLES[kind]
-            continue
-        for name in set(table) - before[kind]:
-            table.discard(name)
+    with isolated():
+        yield

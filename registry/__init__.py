@@ -19,6 +19,7 @@ from registry.table import DuplicateNameError, Table, UnknownNameError, register
 if TYPE_CHECKING:
     from registry.builder import build_encoder
     from registry.config import EncoderConfig
+    from registry.isolation import isolated
 
 __all__ = [
     "ConfigError",
@@ -30,6 +31,7 @@ __all__ = [
     "build_encoder",
     "feedforwards",
     "initializers",
+    "isolated",
     "masks",
     "norm_placements",
     "norms",
@@ -38,7 +40,11 @@ __all__ = [
     "register",
 ]
 
-_HOMES = {"EncoderConfig": "registry.config", "build_encoder": "registry.builder"}
+_HOMES = {
+    "EncoderConfig": "registry.config",
+    "build_encoder": "registry.builder",
+    "isolated": "registry.isolation",
+}
 """What is imported when it is asked for: it brings pydantic or torch with it."""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from registry.describing import columns, describe, summary
+from registry.describing import columns, describe, mentions, summary
 from registry.problems import ConfigError, Problem, mapping
 from registry.table import TABLES, UnknownNameError, table_of
 
@@ -33,6 +33,9 @@ app = typer.Typer(
 @app.command("list")
 def list_(
     kind: Annotated[str | None, typer.Argument(help="Only this kind.")] = None,
+    search: Annotated[
+        str, typer.Option(help="Only parts whose name or docstring mentions this word.")
+    ] = "",
     plugins: Imports = None,
 ) -> None:
     """Print the names of every kind; `--import studies.tasks` adds the tasks."""
@@ -40,11 +43,15 @@ def list_(
     def lines() -> Iterator[str]:
         _load(plugins)
         tables = [table_of(kind)] if kind else [TABLES[key] for key in sorted(TABLES)]
-        width = max((len(name) for table in tables for name in table), default=0)
-        for number, table in enumerate(tables):
+        named = [(table, [n for n in table if mentions(table, n, search)]) for table in tables]
+        shown = [(table, names) for table, names in named if names or not search]
+        width = max((len(name) for _, names in shown for name in names), default=0)
+        for number, (table, names) in enumerate(shown):
             yield from [""] * (number > 0)
             yield f"{table.kind}: {table.about}"
-            yield from (f"  {name:{width}}  {summary(table, name)}" for name in table)
+            yield from (f"  {name:{width}}  {summary(table, name)}" for name in names)
+        if not shown:
+            yield f"no part mentions {search!r}"
         if not kind and not plugins:
             yield from ["", "More kinds come with --import, such as --import studies.tasks."]
 

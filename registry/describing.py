@@ -10,22 +10,33 @@ from typing import Any
 from registry.options import options_of
 from registry.table import Table
 
+NO_DOCSTRING = "(no docstring)"
 _ASSIGN = (ast.Assign, ast.AnnAssign)
 
 
 def summary(table: Table, name: str) -> str:
-    """The first line of a part's docstring, read from its file so that nothing is imported.
+    """The first line of a part's docstring."""
+    return docstring(table, name).split("\n", 1)[0]
+
+
+def docstring(table: Table, name: str) -> str:
+    """A part's docstring, read from its file so that nothing is imported.
 
     Raises:
         LookupError: If the file holds no class of that name.
     """
     if not table.is_builtin(name):
-        return _first_line(vars(table[name]).get("__doc__"))
+        return inspect.cleandoc(vars(table[name]).get("__doc__") or NO_DOCSTRING)
     file = source_of(table, name)
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ClassDef) and _says_name(node, name):
-            return _first_line(ast.get_docstring(node))
+            return ast.get_docstring(node) or NO_DOCSTRING
     raise LookupError(f"{file} holds no {table.kind} with name = {name!r}")
+
+
+def mentions(table: Table, name: str, word: str) -> bool:
+    """Does a part's name or docstring hold this word, in capitals or not?"""
+    return word.casefold() in f"{name} {docstring(table, name)}".casefold()
 
 
 def source_of(table: Table, name: str) -> Path:
@@ -40,10 +51,6 @@ def _says_name(node: ast.ClassDef, name: str) -> bool:
     """Does the body hold `name = "…"`, annotated or not?"""
     said = [ast.unparse(line).partition(" = ") for line in node.body if isinstance(line, _ASSIGN)]
     return any(left.split(":")[0] == "name" and right == repr(name) for left, _, right in said)
-
-
-def _first_line(docstring: str | None) -> str:
-    return inspect.cleandoc(docstring).split("\n", 1)[0] if docstring else "(no docstring)"
 
 
 def facts_of(part: type) -> Iterator[tuple[str, Any]]:
@@ -63,7 +70,7 @@ def describe(part: type) -> str:
     facts = [(name, repr(value)) for name, value in dict(facts_of(part)).items()]
     parts = [
         f"{part.__module__}.{part.__qualname__}\n{inspect.getfile(part)}",
-        inspect.cleandoc(vars(part).get("__doc__") or "(no docstring)"),
+        inspect.cleandoc(vars(part).get("__doc__") or NO_DOCSTRING),
         _section("options", options),
         _section("declared", facts),
     ]

@@ -1,7 +1,8 @@
 """Tables: the classes of one kind under their names.
 
 A table knows its built-in names from the file names of its folder, so that listing them imports
-nothing. A class is imported when it is asked for. A table announces itself in `TABLES` when it is
+nothing. A class is imported when it is asked for. Installed packages may add more
+(`registry.installed`). A table announces itself in `TABLES` when it is
 created, so any package can add a kind of its own.
 """
 
@@ -22,6 +23,27 @@ INTERACTIVE = "<interactive>"
 """Stands for the file of a class that was typed at a prompt."""
 
 TABLES: dict[str, Table] = {}
+
+
+class InstalledParts:
+    """The parts of installed packages: imported once, when they are first needed."""
+
+    joined = False
+
+    def join(self) -> None:
+        if self.joined:
+            return
+        self.joined = True  # parts ask their tables while they join
+        try:
+            from registry.installed import load_installed
+
+            load_installed()
+        except BaseException:
+            self.joined = False  # a broken package is told each time, until it is mended
+            raise
+
+
+INSTALLED = InstalledParts()
 
 
 class UnknownNameError(LookupError):
@@ -109,13 +131,13 @@ class Table(Mapping[str, type]):
     def __getitem__(self, name: Any) -> type[Any]:
         if not isinstance(name, str):
             raise TypeError(f"a {self.kind} is asked for by its name; got {name!r}")
-        if name in self._added:
-            return self._added[name]
-        if name in self._builtin:
-            return self._load(name)
-        raise UnknownNameError(self.kind, name, sorted(self))
+        if name not in self:
+            raise UnknownNameError(self.kind, name, sorted(self))
+        return self._added[name] if name in self._added else self._load(name)
 
     def __contains__(self, name: object) -> bool:
+        if name not in self._added and name not in self._builtin:
+            INSTALLED.join()
         return name in self._added or name in self._builtin
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -126,10 +148,11 @@ class Table(Mapping[str, type]):
             return default
 
     def __iter__(self) -> Iterator[str]:
+        INSTALLED.join()
         return iter(sorted({*self._added, *self._builtin}))
 
     def __len__(self) -> int:
-        return len({*self._added, *self._builtin})
+        return sum(1 for _ in self)
 
     def is_builtin(self, name: str) -> bool:
         """Does this name belong to a part that ships with the package?"""
@@ -178,6 +201,15 @@ class Table(Mapping[str, type]):
     def discard(self, name: str) -> None:
         """Forget an added class; built-in ones stay."""
         self._added.pop(name, None)
+
+    @property
+    def added(self) -> dict[str, type]:
+        """The classes that are not built in; a table can be given another set of them."""
+        return dict(self._added)
+
+    @added.setter
+    def added(self, parts: Mapping[str, type]) -> None:
+        self._added = dict(parts)
 
 
 def table_of(word: str) -> Table:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-import lazy_loader
+from variants.faces import face
 
 if TYPE_CHECKING:
     from variants.dims import Dims as Dims
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from variants.multihead import MultiHeadAttention as MultiHeadAttention
     from variants.part import Part as Part
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
+__getattr__, __dir__ = face(
     __name__,
-    submod_attrs={
+    {
         "dims": ["Dims"],
         "part": ["Part"],
         "encoder": ["Encoder", "EncoderOutput", "Block"],

@@ -82,6 +82,15 @@ def test_list_takes_a_kind_in_either_number(capsys: Output, kind: str) -> None:
     assert "layernorm" not in shown
 
 
+def test_a_search_looks_in_names_and_docstrings(capsys: Output) -> None:
+    command("list", "--search", "ROTARY")
+    shown = capsys.readouterr().out
+    assert re.search(r"^position: .*\n  rope ", shown)
+    assert "norm:" not in shown
+    command("list", "norm", "--search", "rotary")
+    assert capsys.readouterr().out == "no part mentions 'rotary'\n"
+
+
 def test_imports_join_the_lists(capsys: Output, tmp_path: Path) -> None:
     command("list", "position", "--import", plugin(tmp_path))
     assert re.search(r"^  mine +My own idea\.$", capsys.readouterr().out, re.MULTILINE)

@@ -2,18 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-import lazy_loader
+from variants.faces import face
 
 if TYPE_CHECKING:
     from variants.attentions.attention import Attention as Attention
     from variants.attentions.explicit import Explicit as Explicit
     from variants.attentions.sdpa import SDPA as SDPA
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "attention": ["Attention"],
-        "explicit": ["Explicit"],
-        "sdpa": ["SDPA"],
-    },
-)
+__getattr__, __dir__ = face(__name__, {"attention": ["Attention"]})

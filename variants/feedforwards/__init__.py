@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-import lazy_loader
+from variants.faces import face
 
 if TYPE_CHECKING:
     from variants.feedforwards.feedforward import FeedForward as FeedForward
@@ -10,12 +10,4 @@ if TYPE_CHECKING:
     from variants.feedforwards.relu import ReLU as ReLU
     from variants.feedforwards.swiglu import SwiGLU as SwiGLU
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "feedforward": ["FeedForward"],
-        "relu": ["ReLU"],
-        "gelu": ["GELU"],
-        "swiglu": ["SwiGLU"],
-    },
-)
+__getattr__, __dir__ = face(__name__, {"feedforward": ["FeedForward"]})

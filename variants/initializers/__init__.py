@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-import lazy_loader
+from variants.faces import face
 
 if TYPE_CHECKING:
     from variants.initializers.initializer import Initializer as Initializer
@@ -10,12 +10,4 @@ if TYPE_CHECKING:
     from variants.initializers.torch_default import TorchDefault as TorchDefault
     from variants.initializers.xavier import Xavier as Xavier
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "initializer": ["Initializer"],
-        "xavier": ["Xavier"],
-        "normal": ["Normal"],
-        "torch_default": ["TorchDefault"],
-    },
-)
+__getattr__, __dir__ = face(__name__, {"initializer": ["Initializer"]})

@@ -53,7 +53,7 @@ its dtype) is a bias, not a mask.
 
 from typing import TYPE_CHECKING
 
-import lazy_loader
+from variants.faces import face
 
 if TYPE_CHECKING:
     from variants.masks.blocks import Blocks as Blocks
@@ -68,18 +68,4 @@ if TYPE_CHECKING:
     from variants.masks.prefix import Prefix as Prefix
     from variants.masks.window import Window as Window
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "mask": ["Mask", "Sizes"],
-        "full": ["Full"],
-        "causal": ["Causal"],
-        "window": ["Window"],
-        "prefix": ["Prefix"],
-        "dilated": ["Dilated"],
-        "blocks": ["Blocks"],
-        "padding": ["Padding"],
-        "documents": ["Documents"],
-        "dense": ["Dense"],
-    },
-)
+__getattr__, __dir__ = face(__name__, {"mask": ["Mask", "Sizes"]})

@@ -2,18 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-import lazy_loader
+from variants.faces import face
 
 if TYPE_CHECKING:
     from variants.norms.layernorm import LayerNorm as LayerNorm
     from variants.norms.norm import Norm as Norm
     from variants.norms.rmsnorm import RMSNorm as RMSNorm
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "norm": ["Norm"],
-        "layernorm": ["LayerNorm"],
-        "rmsnorm": ["RMSNorm"],
-    },
-)
+__getattr__, __dir__ = face(__name__, {"norm": ["Norm"]})

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-import lazy_loader
+from variants.faces import face
 
 if TYPE_CHECKING:
     from variants.positions.alibi import ALiBi as ALiBi
@@ -14,15 +14,4 @@ if TYPE_CHECKING:
     from variants.positions.sinusoidal import Sinusoidal as Sinusoidal
     from variants.positions.t5_bias import T5Bias as T5Bias
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "position": ["Position", "BeyondTableError"],
-        "none": ["NoPosition"],
-        "sinusoidal": ["Sinusoidal"],
-        "learned": ["Learned"],
-        "rope": ["RoPE"],
-        "alibi": ["ALiBi"],
-        "t5_bias": ["T5Bias"],
-    },
-)
+__getattr__, __dir__ = face(__name__, {"position": ["Position", "BeyondTableError"]})

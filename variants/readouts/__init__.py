@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-import lazy_loader
+from variants.faces import face
 
 if TYPE_CHECKING:
     from variants.readouts.first import First as First
@@ -12,14 +12,4 @@ if TYPE_CHECKING:
     from variants.readouts.readout import Readout as Readout
     from variants.readouts.tokens import Tokens as Tokens
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "readout": ["Readout"],
-        "tokens": ["Tokens"],
-        "first": ["First"],
-        "last": ["Last"],
-        "mean": ["Mean"],
-        "max": ["Max"],
-    },
-)
+__getattr__, __dir__ = face(__name__, {"readout": ["Readout"]})
