@@ -58,3 +58,12 @@ def draw_counts(
         counts.append(count)
         left = left - count
     return rearrange([*counts, left], "symbol bag -> bag symbol")
+
+
+def binomial(total: int, probability: float) -> Float[Tensor, " count"]:
+    """The probabilities of 0..total successes."""
+    counts = torch.arange(total + 1, dtype=torch.float64)
+    log_ways = torch.lgamma(torch.tensor(total + 1.0, dtype=torch.float64))
+    log_ways = log_ways - torch.lgamma(counts + 1) - torch.lgamma(total - counts + 1)
+    odds = counts * math.log(probability) + (total - counts) * math.log1p(-probability)
+    return (log_ways + odds).exp()

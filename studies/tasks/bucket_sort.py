@@ -8,35 +8,42 @@ from jaxtyping import Int
 from scipy.special import bdtrc
 from torch import Tensor
 
+from studies.tasks._answer_string import AnswerString, StringPlace
 from studies.tasks._bags import share_of_commonest
-from studies.tasks.task import Batch, Floors, Task, check_alphabet, uniform_tokens, whole
+from studies.tasks.task import Floors, check_alphabet, uniform_tokens
 
 
-class BucketSort(Task):
-    """Give the sequence in ascending order, in place: few symbols, so counting is enough.
+class BucketSort(AnswerString):
+    """Give the sequence in ascending order: few symbols, so counting is enough.
 
-        tokens   3 1 2 1
-        targets  0 0 1 2        symbol 1 is class 0
+    >>> print(BucketSort().show([3, 1, 2, 1]))
+    tokens   3 1 2 1
+    targets  0 0 1 2
+    >>> print(BucketSort(answer_at="appended").show([3, 1, 2]))
+    tokens   3 1 2 _ _ _
+    targets  . . . 0 1 2
 
-    Target i is the i-th smallest token. Tokens are independent and uniform on the alphabet.
-    The index says much: the first outputs are small and the last ones large, so read skill
-    and exact match rather than accuracy.
+    Target i is the i-th smallest symbol; symbol 1 is class 0. Symbols are independent and uniform
+    on the alphabet. The index says much: the first outputs are small and the last ones large, so
+    read skill and exact match rather than accuracy. With appended answers it is the source's task.
+
+    Source: Delétang et al. 2022, bucket sort (arXiv:2207.02098).
 
     Raises:
-        ValueError: If the alphabet is below 2.
+        ValueError: If the alphabet is below 2, or there is no such place to answer at.
     """
 
     name: ClassVar[str] = "bucket_sort"
-    readout: ClassVar[str] = "tokens"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "length")
+    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "answer_at", "length")
 
-    def __init__(self, alphabet: int = 5) -> None:
+    def __init__(self, alphabet: int = 5, answer_at: StringPlace = "in_place") -> None:
         check_alphabet(self.name, alphabet)
         self.alphabet = alphabet
+        super().__init__(answer_at)
 
     @property
-    def vocab_size(self) -> int:
-        return self.alphabet + 1
+    def n_symbols(self) -> int:
+        return self.alphabet
 
     @property
     def n_classes(self) -> int:
@@ -46,13 +53,13 @@ class BucketSort(Task):
     def min_length(self) -> int:
         return 2
 
-    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
-        self.check_length(length)
-        tokens = uniform_tokens(generator, batch, length, self.alphabet)
-        return whole(tokens, self.solve(tokens))
+    def draw(
+        self, generator: torch.Generator, batch: int, length: int
+    ) -> Int[Tensor, "batch symbol"]:
+        return uniform_tokens(generator, batch, length, self.alphabet)
 
-    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
-        return tokens.sort(dim=1).values - 1
+    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
+        return symbols.sort(dim=1).values - 1
 
     def measure_floors(self, length: int) -> Floors:
         r"""The i-th smallest token is at most class s when more than i tokens are.

@@ -3,39 +3,44 @@
 from typing import ClassVar
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from studies.tasks._bags import draw_counts
-from studies.tasks.task import Batch, Floors, Task, check_alphabet, uniform_tokens, whole
+from studies.tasks._one_answer import OneAnswer, Place, both_ends
+from studies.tasks.task import Floors, check_alphabet, uniform_tokens
 
 BAGS = 65_536
 
 
-class FirstLastMatch(Task):
-    """Say whether the last token equals the first: one answer a sequence, read at the last token.
+class FirstLastMatch(OneAnswer):
+    """Say whether the last symbol equals the first: one answer a sequence.
 
-        tokens   3 1 4 3    answer 1
-        tokens   3 1 3 4    answer 0
+    >>> print(FirstLastMatch().show([3, 1, 4, 3]))
+    tokens   3 1 4 3
+    answer   1
+    >>> print(FirstLastMatch(answer_at="prepended").show([3, 1, 3, 4]))
+    tokens   _ 3 1 3 4
+    answer   0
 
-    The answer is drawn first, both with chance 1/2. All tokens but the last are independent and
+    The answer is drawn first, both with chance 1/2. All symbols but the last are independent and
     uniform; the last is the first again, or uniform on the other symbols.
 
     Raises:
-        ValueError: If the alphabet is below 2.
+        ValueError: If the alphabet is below 2, or there is no such place to answer at.
     """
 
     name: ClassVar[str] = "first_last_match"
-    readout: ClassVar[str] = "last"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "length")
+    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "answer_at", "length")
 
-    def __init__(self, alphabet: int = 8) -> None:
+    def __init__(self, alphabet: int = 8, answer_at: Place = "last") -> None:
         check_alphabet(self.name, alphabet)
         self.alphabet = alphabet
+        super().__init__(answer_at)
 
     @property
-    def vocab_size(self) -> int:
-        return self.alphabet + 1
+    def n_symbols(self) -> int:
+        return self.alphabet
 
     @property
     def n_classes(self) -> int:
@@ -45,17 +50,21 @@ class FirstLastMatch(Task):
     def min_length(self) -> int:
         return 2
 
-    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
-        self.check_length(length)
+    def draw(
+        self, generator: torch.Generator, batch: int, length: int
+    ) -> tuple[Int[Tensor, "batch symbol"], Int[Tensor, " batch"]]:
         tokens = uniform_tokens(generator, batch, length, self.alphabet)
         answer = torch.randint(2, (batch,), generator=generator)
         step = torch.randint(1, self.alphabet, (batch,), generator=generator)
         first = tokens[:, 0] - 1
         tokens[:, -1] = torch.where(answer == 1, first, (first + step) % self.alphabet) + 1
-        return whole(tokens, answer)
+        return tokens, answer
 
-    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, " batch"]:
-        return (tokens[:, 0] == tokens[:, -1]).long()
+    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, " batch"]:
+        return (symbols[:, 0] == symbols[:, -1]).long()
+
+    def needs(self, symbols: Int[Tensor, "batch symbol"]) -> Bool[Tensor, "batch symbol"]:
+        return both_ends(symbols)
 
     def measure_floors(self, length: int) -> Floors:
         r"""A share r of the orders of a bag have equal ends.

@@ -10,7 +10,15 @@ from torch import Tensor
 
 from studies.tasks._bags import mean_largest_count
 from studies.tasks._estimates import UNSCORED
-from studies.tasks.task import Batch, Floors, Task, check_alphabet, uniform_tokens, whole
+from studies.tasks.task import (
+    Batch,
+    Floors,
+    Task,
+    check_alphabet,
+    to_one_key,
+    uniform_tokens,
+    whole,
+)
 
 NEGLIGIBLE = 1e-15
 
@@ -18,10 +26,16 @@ NEGLIGIBLE = 1e-15
 class NearestMarked(Task):
     """Give the symbol of the nearest marked token: near counts, far does not, at any length.
 
-        tokens   1 2*3 1 4*2 2      2* is marked: token id 2 + alphabet
-        targets  1 . 1 3 . 3 3      class 1 is symbol 2; a marked token is unscored
-        tokens   2 1*2 3*2
-        targets  0 . . . 2          unscored too: between two equally near marked tokens
+    >>> task = NearestMarked(alphabet=8)
+    >>> print(task.show([1, 2 + 8, 3, 1, 4 + 8, 2, 2]))
+    tokens   1 2* 3 1 4* 2 2
+    targets  1  . 1 3  . 3 3
+    >>> print(task.show([2, 1 + 8, 2, 3 + 8, 2]))
+    tokens   2 1* 2 3* 2
+    targets  0  . .  . 2
+
+    A marked symbol has the token id symbol + alphabet and is written with a star; class 1 is
+    symbol 2. Unscored are the marked tokens, and those between two equally near ones.
 
     Each token is marked with the same probability, its symbol is uniform on the alphabet. A
     sequence without a marked token is unscored.
@@ -31,7 +45,7 @@ class NearestMarked(Task):
     """
 
     name: ClassVar[str] = "nearest_marked"
-    readout: ClassVar[str] = "tokens"
+    readout = "tokens"
     difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "mark_probability", "length")
 
     def __init__(self, alphabet: int = 8, mark_probability: float = 0.15) -> None:
@@ -64,16 +78,15 @@ class NearestMarked(Task):
         return whole(tokens, self.solve(tokens))
 
     def solve(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
-        length = tokens.shape[1]
-        marked = tokens > self.alphabet
-        index = torch.arange(length, device=tokens.device)
-        before = _last_marked(marked)
-        after = length - 1 - _last_marked(marked.flip(1)).flip(1)
-        left, right = index - before, after - index
-        nearest = torch.where(left < right, before, after).clamp(0, length - 1)
-        answer = tokens.gather(1, nearest) - self.alphabet - 1
-        some = reduce(marked.long(), "batch seq -> batch 1", "max").bool()
-        return answer.masked_fill(marked | (left == right) | ~some, UNSCORED)
+        nearest, scored = _nearest(tokens > self.alphabet)
+        return (tokens.gather(1, nearest) - self.alphabet - 1).masked_fill(~scored, UNSCORED)
+
+    def links(self, tokens: Int[Tensor, "batch seq"]) -> Bool[Tensor, "batch query key"]:
+        nearest, scored = _nearest(tokens > self.alphabet)
+        return to_one_key(nearest, scored)
+
+    def spell(self, token: int) -> str:
+        return f"{token - self.alphabet}*" if token > self.alphabet else str(token)
 
     def measure_floors(self, length: int) -> Floors:
         """Given the bag, the answer to any scored position is a random marked token of the bag.
@@ -90,6 +103,20 @@ class NearestMarked(Task):
         share = mean_largest_count(marked.long(), self.alphabet, length * p) / marked
         weight = binomial * _scored_positions(length, marked)
         return Floors(chance, chance, ((weight * share).sum() / weight.sum()).item())
+
+
+def _nearest(
+    marked: Bool[Tensor, "batch seq"],
+) -> tuple[Int[Tensor, "batch seq"], Bool[Tensor, "batch seq"]]:
+    """The index of the marked token nearest to each, and whether it is another one and the one."""
+    length = marked.shape[1]
+    index = torch.arange(length, device=marked.device)
+    before = _last_marked(marked)
+    after = length - 1 - _last_marked(marked.flip(1)).flip(1)
+    left, right = index - before, after - index
+    some = reduce(marked.long(), "batch seq -> batch 1", "max").bool()
+    nearest = torch.where(left < right, before, after).clamp(0, length - 1)
+    return nearest, some & ~marked & (left != right)
 
 
 def _last_marked(marked: Bool[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:

@@ -7,38 +7,52 @@ from einops import reduce
 from jaxtyping import Int
 from torch import Tensor
 
-from studies.tasks.task import Batch, Floors, Task, uniform_tokens, whole
+from studies.tasks._one_answer import OneAnswer, Place
+from studies.tasks.task import Floors, uniform_tokens
 
 
-class Parity(Task):
+class Parity(OneAnswer):
     """Say whether the number of 2s is odd: one answer, and every token can change it.
 
-        tokens   2 1 2 2    answer 1
-        tokens   2 1 2 1    answer 0
+    >>> print(Parity().show([2, 1, 2, 2]))
+    tokens   2 1 2 2
+    answer   1
+    >>> print(Parity(answer_at="appended").show([2, 1, 2, 1]))
+    tokens   2 1 2 1 _
+    answer   0
 
     A leak check: an encoder that scores above 1/2 on long sequences has seen the answers. Tokens
     are independent and uniform on two symbols, so the answers are balanced at every length.
+    Read at an appended token it is the source's task.
+
+    Source: Delétang et al. 2022, parity check (arXiv:2207.02098).
+
+    Raises:
+        ValueError: If there is no such place to answer at.
     """
 
     name: ClassVar[str] = "parity"
-    readout: ClassVar[str] = "mean"
-    difficulty: ClassVar[tuple[str, ...]] = ("length",)
+    difficulty: ClassVar[tuple[str, ...]] = ("answer_at", "length")
+
+    def __init__(self, answer_at: Place = "mean") -> None:
+        super().__init__(answer_at)
 
     @property
-    def vocab_size(self) -> int:
-        return 3
+    def n_symbols(self) -> int:
+        return 2
 
     @property
     def n_classes(self) -> int:
         return 2
 
-    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
-        self.check_length(length)
-        tokens = uniform_tokens(generator, batch, length, alphabet=2)
-        return whole(tokens, self.solve(tokens))
+    def draw(
+        self, generator: torch.Generator, batch: int, length: int
+    ) -> tuple[Int[Tensor, "batch symbol"], Int[Tensor, " batch"]]:
+        symbols = uniform_tokens(generator, batch, length, alphabet=2)
+        return symbols, self.answer(symbols)
 
-    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, " batch"]:
-        return reduce((tokens == 2).long(), "batch seq -> batch", "sum") % 2
+    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, " batch"]:
+        return reduce((symbols == 2).long(), "batch symbol -> batch", "sum") % 2
 
     def measure_floors(self, length: int) -> Floors:
         """The bag gives the answer away."""

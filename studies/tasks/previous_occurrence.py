@@ -3,19 +3,30 @@
 from typing import ClassVar
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from studies.tasks._bags import chance_within
 from studies.tasks._estimates import UNSCORED
-from studies.tasks.task import Batch, Floors, Task, check_alphabet, uniform_tokens, whole
+from studies.tasks.task import (
+    Batch,
+    Floors,
+    Task,
+    check_alphabet,
+    to_one_key,
+    uniform_tokens,
+    whole,
+)
 
 
 class PreviousOccurrence(Task):
     """Give the token that followed the last time this token was seen: an induction step.
 
-        tokens   1 2 1 3 1 1
-        targets  . . 1 . 2 0    before index 4, symbol 1 was last followed by 3, class 2
+    >>> print(PreviousOccurrence().show([1, 2, 1, 3, 1, 1]))
+    tokens   1 2 1 3 1 1
+    targets  . . 1 . 2 0
+
+    Before index 4, symbol 1 was last followed by 3, which is class 2.
 
     Target i is token j + 1 for the largest j < i with token j = token i; unscored where there is
     no such j. Tokens are independent and uniform on the alphabet.
@@ -25,7 +36,7 @@ class PreviousOccurrence(Task):
     """
 
     name: ClassVar[str] = "previous_occurrence"
-    readout: ClassVar[str] = "tokens"
+    readout = "tokens"
     difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "length")
 
     def __init__(self, alphabet: int = 8) -> None:
@@ -50,13 +61,12 @@ class PreviousOccurrence(Task):
         return whole(tokens, self.solve(tokens))
 
     def solve(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
-        # A stable sort puts the occurrences of a symbol side by side, in their order.
-        ordered, origin = tokens.sort(dim=1, stable=True)
-        earlier, later = origin[:, :-1], origin[:, 1:]
-        again = ordered[:, :-1] == ordered[:, 1:]
-        follower = tokens.gather(1, (earlier + 1).clamp(max=tokens.shape[1] - 1)) - 1
-        answer = torch.full_like(tokens, UNSCORED)
-        return answer.scatter(1, later, follower.masked_fill(~again, UNSCORED))
+        follower, again = _followers(tokens)
+        return (tokens.gather(1, follower) - 1).masked_fill(~again, UNSCORED)
+
+    def links(self, tokens: Int[Tensor, "batch seq"]) -> Bool[Tensor, "batch query key"]:
+        follower, again = _followers(tokens)
+        return to_one_key(follower, again)
 
     def measure_floors(self, length: int) -> Floors:
         r"""Given the bag, an answer is symbol s with chance $c_s / T$, over its random orders.
@@ -74,3 +84,16 @@ class PreviousOccurrence(Task):
         scored = length - size + size * absent
         chance = 1 / size
         return Floors(chance, chance, ((scored - within).sum() / (length * scored)).item())
+
+
+def _followers(
+    tokens: Int[Tensor, "batch seq"],
+) -> tuple[Int[Tensor, "batch seq"], Bool[Tensor, "batch seq"]]:
+    """The index behind the last occurrence of each token, and whether it has been seen before."""
+    # A stable sort puts the occurrences of a symbol side by side, in their order.
+    ordered, origin = tokens.sort(dim=1, stable=True)
+    earlier, later = origin[:, :-1], origin[:, 1:]
+    behind = (earlier + 1).clamp(max=tokens.shape[1] - 1)
+    again = ordered[:, :-1] == ordered[:, 1:]
+    seen = torch.zeros_like(tokens, dtype=torch.bool).scatter(1, later, again)
+    return torch.zeros_like(tokens).scatter(1, later, behind), seen

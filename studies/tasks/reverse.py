@@ -6,33 +6,41 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from studies.tasks._answer_string import AnswerString, StringPlace
 from studies.tasks._bags import share_of_commonest
-from studies.tasks.task import Batch, Floors, Task, check_alphabet, uniform_tokens, whole
+from studies.tasks.task import Floors, check_alphabet, uniform_tokens
 
 
-class Reverse(Task):
-    """Give the sequence backwards, in place: the distance differs at each position.
+class Reverse(AnswerString):
+    """Give the sequence backwards: the distance differs at each position.
 
-        tokens   3 1 4 2
-        targets  1 3 0 2        symbol 2 is class 1
+    >>> print(Reverse().show([3, 1, 4, 2]))
+    tokens   3 1 4 2
+    targets  1 3 0 2
+    >>> print(Reverse(alphabet=2, answer_at="appended").show([1, 2, 2]))
+    tokens   1 2 2 _ _ _
+    targets  . . . 1 1 0
 
-    Target i is token T - 1 - i of T. Tokens are independent and uniform on the alphabet.
+    Target i is symbol T - 1 - i of T; symbol 2 is class 1. Symbols are independent and uniform on
+    the alphabet. With two of them and appended answers it is the source's task.
+
+    Source: Delétang et al. 2022, reverse string (arXiv:2207.02098).
 
     Raises:
-        ValueError: If the alphabet is below 2.
+        ValueError: If the alphabet is below 2, or there is no such place to answer at.
     """
 
     name: ClassVar[str] = "reverse"
-    readout: ClassVar[str] = "tokens"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "length")
+    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "answer_at", "length")
 
-    def __init__(self, alphabet: int = 8) -> None:
+    def __init__(self, alphabet: int = 8, answer_at: StringPlace = "in_place") -> None:
         check_alphabet(self.name, alphabet)
         self.alphabet = alphabet
+        super().__init__(answer_at)
 
     @property
-    def vocab_size(self) -> int:
-        return self.alphabet + 1
+    def n_symbols(self) -> int:
+        return self.alphabet
 
     @property
     def n_classes(self) -> int:
@@ -42,13 +50,16 @@ class Reverse(Task):
     def min_length(self) -> int:
         return 2
 
-    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
-        self.check_length(length)
-        tokens = uniform_tokens(generator, batch, length, self.alphabet)
-        return whole(tokens, self.solve(tokens))
+    def draw(
+        self, generator: torch.Generator, batch: int, length: int
+    ) -> Int[Tensor, "batch symbol"]:
+        return uniform_tokens(generator, batch, length, self.alphabet)
 
-    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
-        return tokens.flip(1) - 1
+    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
+        return symbols.flip(1) - 1
+
+    def copied(self, length: int) -> Int[Tensor, " output"]:
+        return torch.arange(length - 1, -1, -1)
 
     def measure_floors(self, length: int) -> Floors:
         chance = 1 / self.alphabet

@@ -3,7 +3,8 @@
 from typing import ClassVar
 
 import torch
-from jaxtyping import Int
+from einops import repeat
+from jaxtyping import Bool, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -15,17 +16,19 @@ from studies.tasks.task import Batch, Floors, Task, check_alphabet, uniform_toke
 class Shift(Task):
     """Give the token that stood k positions earlier: one fixed distance, at any length.
 
-        tokens   3 1 4 1 5      k = 2
-        targets  . . 2 0 3      symbol 3 is class 2; the first k are unscored
+    >>> print(Shift(k=2).show([3, 1, 4, 1, 5]))
+    tokens   3 1 4 1 5
+    targets  . . 2 0 3
 
-    Target i is token i - k. Tokens are independent and uniform on the alphabet.
+    Target i is token i - k, and symbol 3 is class 2; the first k are unscored. Tokens are
+    independent and uniform on the alphabet.
 
     Raises:
         ValueError: If k is below 1 or the alphabet below 2.
     """
 
     name: ClassVar[str] = "shift"
-    readout: ClassVar[str] = "tokens"
+    readout = "tokens"
     difficulty: ClassVar[tuple[str, ...]] = ("k", "alphabet", "length")
 
     def __init__(self, k: int = 3, alphabet: int = 8) -> None:
@@ -55,6 +58,12 @@ class Shift(Task):
 
     def solve(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
         return F.pad(tokens - 1, (self.k, 0), value=UNSCORED)[:, : tokens.shape[1]]
+
+    def links(self, tokens: Int[Tensor, "batch seq"]) -> Bool[Tensor, "batch query key"]:
+        seq = tokens.shape[1]
+        back = torch.ones(seq, seq, dtype=torch.bool, device=tokens.device)
+        exact = back.tril(-self.k) & back.triu(-self.k)
+        return repeat(exact, "query key -> batch query key", batch=len(tokens))
 
     def measure_floors(self, length: int) -> Floors:
         chance = 1 / self.alphabet

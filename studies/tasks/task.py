@@ -2,14 +2,17 @@
 
 import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import torch
+from einops import rearrange
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from studies.tasks._certificate import Certificate, Floors
 from studies.tasks._estimates import (
     UNSCORED,
     all_together,
@@ -17,66 +20,23 @@ from studies.tasks._estimates import (
     by_output,
     score_of_choice,
 )
+from studies.tasks._showing import shown
 
-Targets = Int[Tensor, "batch seq"] | Int[Tensor, " batch"]
+Targets = Int[Tensor, " batch"] | Int[Tensor, "batch seq"] | Int[Tensor, "batch seq answers"]
 
 
 @dataclass(frozen=True)
 class Batch:
     """Sequences with their answers.
 
-    `tokens` are ids from 1 on (0 is padding). `targets` are class ids from 0 on, one a position or
-    one a sequence, and -100 where nothing is scored. `keep` is True where a token is real.
+    `tokens` are ids from 1 on (0 is padding). `targets` are class ids from 0 on, one a position (or
+    several, where a task asks for several) or one a sequence, and -100 where nothing is scored.
+    `keep` is True where a token is real.
     """
 
     tokens: Int[Tensor, "batch seq"]
-    targets: Int[Tensor, "batch seq"] | Int[Tensor, " batch"]
+    targets: Targets
     keep: Bool[Tensor, "batch seq"]
-
-
-@dataclass(frozen=True)
-class Floors:
-    """The accuracy of the best predictors that see almost nothing.
-
-    `constant` always gives one class. `index` sees the output's index and the length. `bag` sees
-    the tokens of the sequence without their order, and not the index. A model without positions
-    can pass the bag's floor, because it also sees the token at the place where it answers.
-    """
-
-    constant: float
-    index: float
-    bag: float
-
-    @property
-    def highest(self) -> float:
-        """The highest floor below 1, from which skill is measured.
-
-        A floor of 1 means that its predictor solves the task (majority from the bag of tokens),
-        so it is no floor for a model; skill is measured from the next lower one.
-        """
-        below = [floor for floor in (self.constant, self.index, self.bag) if floor < 1 - 1e-9]
-        return max(below, default=0.0)
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """What one length of a task is like, measured on a seeded sample.
-
-    `solver_accuracy` compares `solve` with the sampled targets and must be 1. `class_shares` are
-    the shares of the classes among the scored targets, `scored_share` the share of targets that
-    are scored.
-    """
-
-    length: int
-    solver_accuracy: float
-    class_shares: tuple[float, ...]
-    floors: Floors
-    scored_share: float
-
-    @property
-    def largest_share(self) -> float:
-        """The share of the commonest class."""
-        return max(self.class_shares)
 
 
 class Task(ABC):
@@ -85,15 +45,17 @@ class Task(ABC):
     The constructor takes the task's own options, with defaults and annotations; a config accepts
     exactly these. Each option is kept as an attribute of the same name.
 
-    Class attributes: `name`; `readout`, which is "tokens" for one answer a position, or "last",
-    "first" or "mean" for one answer a sequence; `difficulty`, the options, and "length", along
-    which the task gets harder; `pad_id`, which is never an input symbol.
+    Attributes: `name`; `readout`, which is "tokens" for an answer a position, or "last", "first" or
+    "mean" for one answer a sequence; `difficulty`, the options, and "length", along which the task
+    gets harder; `pad_id`, which is never an input symbol; `causal`, which is True where the tokens
+    go on with the answers, as in language modelling, so that a model must not look ahead.
     """
 
     name: ClassVar[str]
-    readout: ClassVar[str]
+    readout: str
     difficulty: ClassVar[tuple[str, ...]]
     pad_id: ClassVar[int] = 0
+    causal: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -106,29 +68,61 @@ class Task(ABC):
         """The number of answers to choose from."""
 
     @property
+    def answers(self) -> int:
+        """How many answers a place has; a model gives `answers * n_classes` logits there."""
+        return 1
+
+    @property
     def min_length(self) -> int:
         """The shortest length at which something can be scored."""
         return 1
+
+    @property
+    def max_length(self) -> int | None:
+        """The longest length that there is, or None."""
+        return None
 
     @abstractmethod
     def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
         """Draw sequences and their answers; all randomness comes from the generator (on the CPU).
 
+        `length` counts the symbols of the question; where a task adds empty tokens or the answers
+        themselves, the sequences are longer.
+
         Raises:
-            ValueError: If the length is below `min_length`.
+            ValueError: If the length is below `min_length` or above `max_length`.
         """
 
     @abstractmethod
-    def solve(
-        self, tokens: Int[Tensor, "batch seq"]
-    ) -> Int[Tensor, "batch seq"] | Int[Tensor, " batch"]:
+    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Targets:
         """The exact answers, -100 where unscored."""
+
+    def links(self, tokens: Int[Tensor, "batch seq"]) -> Bool[Tensor, "batch query key"] | None:
+        """The tokens that the answers need: True where the one at `query` needs that at `key`.
+
+        Given the tokens that an answer needs, and that it needs these, no other token matters to
+        it. Rows of unscored queries are empty. None where the task cannot say: where all tokens
+        matter (parity), or where it is known for no single place of reading.
+        """
+        return None
+
+    def pose(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch seq"]:
+        """A question as a model sees it: its symbols, and what the task puts around them."""
+        return symbols
+
+    def spell(self, token: int) -> str:
+        """A token as text."""
+        return str(token)
+
+    def show(self, symbols: Sequence[int]) -> str:
+        """A question written down by hand, with its answers below; a dot is unscored."""
+        return shown(self, symbols)
 
     def floors(self, length: int) -> Floors:
         """What predictors that see almost nothing score at this length; the same at every call.
 
         Raises:
-            ValueError: If the length is below `min_length`.
+            ValueError: If the length is below `min_length` or above `max_length`.
         """
         self.check_length(length)
         known = self._known_floors
@@ -178,8 +172,13 @@ class Task(ABC):
         """Refuse a length at which the task has no answers."""
         if length < self.min_length:
             raise ValueError(
-                f"{self!r} needs sequences of at least {self.min_length} tokens; "
+                f"{self!r} needs sequences of at least {self.min_length} symbols; "
                 f"got length={length}; ask for min_length={self.min_length} or more"
+            )
+        if self.max_length is not None and length > self.max_length:
+            raise ValueError(
+                f"{self!r} has sequences of at most {self.max_length} symbols; "
+                f"got length={length}; ask for max_length={self.max_length} or less"
             )
 
     @cached_property
@@ -211,3 +210,13 @@ def check_alphabet(name: str, alphabet: int) -> None:
             f"{name} needs symbols to tell apart, so alphabet must be at least 2; "
             f"got alphabet={alphabet}; ask for 2 or more"
         )
+
+
+def to_one_key(
+    key: Int[Tensor, "batch query"], linked: Bool[Tensor, "batch query"]
+) -> Bool[Tensor, "batch query key"]:
+    """Links of the linked queries to one key each."""
+    keys = torch.arange(key.shape[1], device=key.device)
+    return (rearrange(key, "batch query -> batch query 1") == keys) & rearrange(
+        linked, "batch query -> batch query 1"
+    )

@@ -15,9 +15,13 @@ from studies.tasks import Batch, Certificate, Floors, Task, tasks
 
 NAMES = [
     "bucket_sort",
+    "duplicate",
+    "even_pairs",
     "first_last_match",
     "majority",
+    "missing_duplicate",
     "nearest_marked",
+    "odds_first",
     "parity",
     "previous_occurrence",
     "reverse",
@@ -55,13 +59,14 @@ def test_a_task_declares_itself(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_tokens_and_targets_stay_in_their_ranges(name: str) -> None:
     task = tasks[name]()
-    drawn = draw(task, seed=0, batch=500)
+    drawn = draw(task, seed=0, batch=500, length=13)
     scored = drawn.targets[drawn.targets != -100]
     assert drawn.tokens.dtype == drawn.targets.dtype == torch.long
     assert drawn.tokens.unique().tolist() == list(range(1, task.vocab_size))
     assert scored.unique().tolist() == list(range(task.n_classes))
-    assert drawn.targets.shape == ((500, 12) if task.readout == "tokens" else (500,))
-    assert drawn.keep.shape == (500, 12)
+    assert drawn.tokens.shape == (500, task.pose(drawn.tokens[:, :13]).shape[1])
+    assert drawn.targets.shape == (drawn.tokens.shape if task.readout == "tokens" else (500,))
+    assert drawn.keep.shape == drawn.tokens.shape
     assert drawn.keep.all()
 
 
@@ -105,7 +110,7 @@ def test_classes_are_balanced_at_every_length(name: str) -> None:
 def test_a_length_that_is_too_short_is_refused(name: str) -> None:
     task = tasks[name]()
     short = task.min_length - 1
-    message = f"at least {task.min_length} tokens; got length={short}; ask"
+    message = f"at least {task.min_length} symbols; got length={short}; ask"
     with pytest.raises(ValueError, match=message):
         draw(task, seed=0, length=short)
     with pytest.raises(ValueError, match=message):
@@ -113,7 +118,7 @@ def test_a_length_that_is_too_short_is_refused(name: str) -> None:
     assert (draw(task, seed=0, batch=500, length=task.min_length).targets != -100).any()
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("majority", "parity")])
+@pytest.mark.parametrize("name", [n for n in NAMES if "alphabet" in tasks[n].difficulty])
 def test_one_symbol_is_not_an_alphabet(name: str) -> None:
     with pytest.raises(ValueError, match=rf"{name} .* at least 2; got alphabet=1; ask"):
         tasks[name](alphabet=1)
@@ -130,7 +135,7 @@ def test_a_task_certifies_itself(name: str) -> None:
     assert certificate.largest_share == max(certificate.class_shares)
     assert certificate.largest_share < 1 / task.n_classes + 0.05
     assert certificate.floors == task.floors(16)
-    assert 0.5 < certificate.scored_share <= 1
+    assert 0.3 < certificate.scored_share <= 1
     assert certificate == task.certify(16)
 
 
@@ -148,7 +153,7 @@ def test_a_wrong_solver_fails_its_certificate() -> None:
 
 def test_a_task_shows_its_options() -> None:
     assert repr(tasks["shift"](k=2)) == "shift(k=2, alphabet=8)"
-    assert repr(tasks["parity"]()) == "parity()"
+    assert repr(tasks["parity"]()) == "parity(answer_at='mean')"
 
 
 def test_skill_is_measured_from_the_highest_floor_below_one() -> None:
@@ -160,7 +165,7 @@ class RightPadded(Task):
     """Give the last real token at every real position; the second half of each row is padding."""
 
     name: ClassVar[str] = "right_padded"
-    readout: ClassVar[str] = "tokens"
+    readout = "tokens"
     difficulty: ClassVar[tuple[str, ...]] = ("length",)
 
     @property

@@ -1,0 +1,76 @@
+"""Even pairs: is the number of unequal neighbours even?"""
+
+from typing import ClassVar
+
+import torch
+from einops import reduce
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from studies.tasks._bags import binomial
+from studies.tasks._one_answer import OneAnswer, Place, both_ends
+from studies.tasks.task import Floors, uniform_tokens
+
+
+class EvenPairs(OneAnswer):
+    """Say whether the number of neighbours that differ is odd: one answer, of two symbols.
+
+    >>> print(EvenPairs().show([1, 1, 2, 2, 2, 1]))
+    tokens   1 1 2 2 2 1 _
+    answer   0
+    >>> print(EvenPairs(answer_at="last").show([1, 2, 1, 2, 1, 1, 2]))
+    tokens   1 2 1 2 1 1 2
+    answer   1
+
+    Each change turns the symbol round, so the number is even where the ends are equal: only the
+    first and the last symbol matter. Symbols are independent and uniform. The source has sequences
+    of one symbol too, whose answer is always 0; they are left out here.
+
+    Source: Delétang et al. 2022, even pairs (arXiv:2207.02098).
+
+    Raises:
+        ValueError: If there is no such place to answer at.
+    """
+
+    name: ClassVar[str] = "even_pairs"
+    difficulty: ClassVar[tuple[str, ...]] = ("answer_at", "length")
+
+    def __init__(self, answer_at: Place = "appended") -> None:
+        super().__init__(answer_at)
+
+    @property
+    def n_symbols(self) -> int:
+        return 2
+
+    @property
+    def n_classes(self) -> int:
+        return 2
+
+    @property
+    def min_length(self) -> int:
+        return 2
+
+    def draw(
+        self, generator: torch.Generator, batch: int, length: int
+    ) -> tuple[Int[Tensor, "batch symbol"], Int[Tensor, " batch"]]:
+        symbols = uniform_tokens(generator, batch, length, alphabet=2)
+        return symbols, self.answer(symbols)
+
+    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, " batch"]:
+        changes = (symbols[:, 1:] != symbols[:, :-1]).long()
+        return reduce(changes, "batch pair -> batch", "sum") % 2
+
+    def needs(self, symbols: Int[Tensor, "batch symbol"]) -> Bool[Tensor, "batch symbol"]:
+        return both_ends(symbols)
+
+    def measure_floors(self, length: int) -> Floors:
+        r"""A share r of the orders of k ones among T symbols have equal ends.
+
+        $r = (k (k - 1) + (T - k) (T - k - 1)) / (T (T - 1))$, and the floor of the bag is
+        $E[\max(r, 1 - r)]$ over k, which is Binomial(T, 1/2).
+        """
+        ones = torch.arange(length + 1, dtype=torch.float64)
+        others = length - ones
+        equal = (ones * (ones - 1) + others * (others - 1)) / (length * (length - 1))
+        bag = (binomial(length, 0.5) * torch.maximum(equal, 1 - equal)).sum().item()
+        return Floors(0.5, 0.5, bag)
