@@ -93,7 +93,8 @@ def test_a_folder_of_parts_shows_its_contract_and_its_parts(table: Table) -> Non
 
 
 @pytest.mark.parametrize(
-    "face", [*FACES, "store", "studies.tasks", *(t.package for t in TABLES.values())]
+    "face",
+    [*FACES, "store", "studies.statistics", "studies.tasks", *(t.package for t in TABLES.values())],
 )
 def test_every_public_name_resolves(face: str) -> None:
     module = importlib.import_module(face)

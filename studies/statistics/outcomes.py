@@ -1,0 +1,101 @@
+"""What came of the confirming seeds of an arm, without a word about where it is stored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+PENDING = ("planned", "running")
+
+Measure = tuple[str, int]
+"""A metric at a length, such as ("skill", 32)."""
+
+FLOORS = {"skill": 0.0, "exact": 0.0}
+"""What a model that learned nothing scores, by metric, at every length."""
+
+CEILINGS = {"skill": 1.0, "exact": 1.0, "accuracy": 1.0}
+"""What a perfect model scores."""
+
+
+@dataclass(frozen=True)
+class SeedOutcome:
+    """What came of one seed.
+
+    Args:
+        status: The status of its run, as in the store.
+        values: Its test scores; None where a length could not be asked.
+        fit: Its skill at the longest trained length.
+    """
+
+    status: str = "done"
+    values: Mapping[Measure, float | None] = field(default_factory=dict[Measure, float | None])
+    fit: float | None = None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How well an arm learned what it was trained on; a diverged seed has skill 0.
+
+    Args:
+        mean: Mean skill at the longest trained length; None where it was not measured.
+        solved: How many seeds reach the threshold.
+        seeds: How many seeds there are.
+        learned: Does the mean reach the threshold?
+    """
+
+    mean: float | None
+    solved: int
+    seeds: int
+    learned: bool
+
+
+@dataclass(frozen=True)
+class ArmOutcome:
+    """What came of the confirming seeds of one arm on one panel.
+
+    Args:
+        seeds: By replicate number.
+        longest_trained: The longest trained length; None where the panel has no lengths, and so
+            nothing to extrapolate to.
+        floors: What a model that learned nothing scores, where that is not 0 in skill and exact.
+        reason: Why there are no seeds, where tuning found no setting.
+    """
+
+    seeds: Mapping[int, SeedOutcome]
+    longest_trained: int | None = None
+    floors: Mapping[Measure, float] = field(default_factory=dict[Measure, float])
+    reason: str = ""
+
+    def count(self, *statuses: str) -> int:
+        """How many seeds have one of these statuses."""
+        return sum(one.status in statuses for one in self.seeds.values())
+
+    def fit(self, threshold: float) -> Fit:
+        """How well the arm learned what it was trained on."""
+        values = [_fit(one) for one in self.seeds.values() if one.status != "failed"]
+        known = [value for value in values if value is not None]
+        mean = sum(known) / len(known) if known and len(known) == len(values) else None
+        solved = sum(value >= threshold for value in known)
+        return Fit(mean, solved, len(self.seeds), mean is not None and mean >= threshold)
+
+    def value(self, seed: int, metric: str, lengths: tuple[int, ...]) -> float | None:
+        """The mean of a metric over lengths of one seed; None where a length has no score.
+
+        A diverged seed scores what a model that learned nothing does.
+        """
+        found = self.seeds[seed]
+        if found.status == "diverged":
+            return self.floor(metric, lengths)
+        return _mean([found.values.get((metric, length)) for length in lengths])
+
+    def floor(self, metric: str, lengths: tuple[int, ...]) -> float | None:
+        """The mean over lengths of what a model scores that learned nothing; None if unknown."""
+        known = FLOORS.get(metric)
+        return _mean([self.floors.get((metric, length), known) for length in lengths])
+
+
+def _fit(seed: SeedOutcome) -> float | None:
+    return 0.0 if seed.status == "diverged" else seed.fit
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if len(known) == len(values) else None

@@ -1,0 +1,91 @@
+"""How many seeds an answer needs."""
+
+from studies.hypothesis import Direction
+from studies.statistics.contrasts import quantile
+from studies.statistics.permutation import Alternative, smallest_p
+
+MOST = 1000
+"""More seeds than these are not advised: the question is then too fine for the noise."""
+
+ALTERNATIVES: dict[Direction, Alternative] = {
+    "greater": "greater",
+    "less": "less",
+    "different": "two-sided",
+    "same": "greater",
+}
+"""What the permutation test of a claim looks at; "same" is two one-sided tests."""
+
+
+def distance(effect: float, direction: Direction, smallest_effect: float) -> float:
+    """How far an effect lies from the nearest bound that its claim is judged by."""
+    bounds = {
+        "greater": [smallest_effect],
+        "less": [-smallest_effect],
+        "different": [smallest_effect, -smallest_effect],
+        "same": [smallest_effect, -smallest_effect],
+    }[direction]
+    return min(abs(effect - bound) for bound in bounds)
+
+
+def seeds_needed(
+    effect: float,
+    deviations: tuple[float, float],
+    direction: Direction,
+    smallest_effect: float,
+    family: int = 1,
+    level: float = 0.95,
+    power: float = 0.8,
+) -> int | None:
+    r"""Return how many seeds per arm would settle a claim, were effect and spread as observed.
+
+    The smallest n with a probability of at least `power` that the interval of the contrast leaves
+    out the bound ±δ that is nearest to the effect: $P(T > t_\nu)$ for a noncentral T with
+    noncentrality $d\sqrt{n/(s_a^2 + s_b^2)}$, where d is the distance from that bound. Where the
+    effect lies within ±δ and both bounds matter, the chances of missing either add up.
+
+    None where more than `MOST` would be needed.
+    """
+    for n in range(fewest(direction, family, level), MOST + 1):
+        if _power(n, effect, deviations, direction, smallest_effect, family, level) >= power:
+            return n
+    return None
+
+
+def fewest(direction: Direction, family: int, level: float) -> int:
+    """The fewest seeds per arm whose permutation test can reach the level of the family."""
+    n = 2
+    while smallest_p(n, n, ALTERNATIVES[direction]) * family > 1 - level:
+        n += 1
+    return n
+
+
+def _power(
+    n: int,
+    effect: float,
+    deviations: tuple[float, float],
+    direction: Direction,
+    smallest_effect: float,
+    family: int,
+    level: float,
+) -> float:
+    near = distance(effect, direction, smallest_effect)
+    chance = _beyond(n, near, deviations, family, level)
+    if direction in ("different", "same") and abs(effect) < smallest_effect:
+        far = 2 * smallest_effect - near
+        return max(0.0, chance + _beyond(n, far, deviations, family, level) - 1)
+    return chance
+
+
+def _beyond(
+    n: int, away: float, deviations: tuple[float, float], family: int, level: float
+) -> float:
+    """The chance that an interval leaves out a bound this far away."""
+    from scipy.special import nctdtr
+
+    variances = [deviation**2 for deviation in deviations]
+    total = sum(variances)
+    if total == 0:
+        return float(away > 0)
+    degrees = (n - 1) * total**2 / sum(one**2 for one in variances)
+    shift = away * (n / total) ** 0.5
+    return 1 - float(nctdtr(degrees, shift, quantile(degrees, level, family)))

@@ -1,0 +1,95 @@
+"""One plain sentence for each verdict, true of its numbers."""
+
+import math
+
+from studies.hypothesis import Hypothesis
+from studies.statistics.power import MOST
+from studies.statistics.verdict import Verdict
+
+
+def sentence(verdict: Verdict) -> str:
+    """Say a verdict in one sentence, with the effect, its interval and the seeds."""
+    claim = verdict.hypothesis
+    head = f"{verdict.status.capitalize()} on {claim.panel}"
+    if verdict.exploratory:
+        head += " (exploratory)"
+    if verdict.status == "not tested":
+        return f"{head}: {verdict.reason}."
+    told = f"{_finding(verdict)} in {measure(claim)}"
+    return f"{head}: {told}: {_numbers(verdict)}{_what_is_open(verdict)}."
+
+
+def _finding(verdict: Verdict) -> str:
+    """What the interval says about the two arms."""
+    claim, low, high = verdict.hypothesis, verdict.low or 0.0, verdict.high or 0.0
+    delta, arm, other = claim.smallest_effect, claim.arm, claim.against
+    far = share(delta, decimals(delta))
+    near = f"is within {far} of"
+    if verdict.status == "inconclusive":
+        return {
+            "greater": f"it is open whether {arm} exceeds {other} by {far}",
+            "less": f"it is open whether {arm} falls short of {other} by {far}",
+            "different": f"it is open whether {arm} and {other} differ by {far}",
+            "same": f"it is open whether {arm} {near} {other}",
+        }[claim.direction]
+    if low > delta:
+        return f"{arm} exceeds {other} by more than {far}"
+    if high < -delta:
+        return f"{arm} falls short of {other} by more than {far}"
+    if -delta < low and high < delta:
+        return f"{arm} {near} {other}"
+    if claim.direction == "greater":
+        return f"{arm} does not exceed {other} by {far}"
+    return f"{arm} does not fall short of {other} by {far}"
+
+
+def measure(claim: Hypothesis) -> str:
+    """What is compared: "skill at length 32", "mean skill over lengths 32, 64"."""
+    lengths = ", ".join(str(length) for length in claim.lengths)
+    if len(claim.lengths) == 1:
+        return f"{claim.metric} at length {lengths}"
+    return f"mean {claim.metric} over lengths {lengths}"
+
+
+def _numbers(verdict: Verdict) -> str:
+    digits = decimals(verdict.hypothesis.smallest_effect)
+    low, high = (share(bound or 0.0, digits) for bound in (verdict.low, verdict.high))
+    kind = "simultaneous " if verdict.family > 1 else ""
+    interval = f"{kind}{verdict.level * 100:g} % interval {low} to {high}"
+    p = "" if verdict.p_holm is None else f", {p_text(verdict.p_holm, verdict.family)}"
+    seeds = f"{verdict.n_arm} against {verdict.n_against} seeds"
+    if verdict.n_arm == verdict.n_against:
+        seeds = f"{verdict.n_arm} seeds each"
+    effect = share(verdict.effect or 0.0, digits, signed=True)
+    return f"difference {effect} ({interval}{p}; {seeds})"
+
+
+def _what_is_open(verdict: Verdict) -> str:
+    if verdict.status != "inconclusive":
+        return ""
+    if verdict.reason:
+        return f"; {verdict.reason}"
+    if verdict.seeds_needed is None:
+        return f"; more than {MOST} seeds each would be needed to settle it"
+    return f"; about {verdict.seeds_needed} seeds each would settle it"
+
+
+def decimals(smallest_effect: float) -> int:
+    """How many decimals it takes to tell values apart that differ by a tenth of δ."""
+    return max(2, 1 - math.floor(math.log10(smallest_effect) + 1e-9))
+
+
+def share(value: float, digits: int = 2, signed: bool = False) -> str:
+    """A share in few signs: ".56", "-.03", "1.00"; with its sign where it is a difference."""
+    text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+    if float(text) == 0:
+        return f"{0:.{digits}f}"[1:]
+    return text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text
+
+
+def p_text(p: float, family: int = 1) -> str:
+    """A p-value as papers print it: "p = .012", "p < .001"; adjusted ones say so."""
+    name = "p" if family == 1 else "Holm p"
+    if p < 0.001:
+        return f"{name} < .001"
+    return f"{name} = {p:.3f}".replace("= 0.", "= .")

@@ -1,0 +1,317 @@
+"""Verdicts on made-up seeds whose right reading is known."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from studies.hypothesis import Hypothesis
+from studies.statistics import ArmOutcome, Frozen, SeedOutcome, Verdict, judge
+
+CLAIM = Hypothesis(
+    name="rope_extends",
+    claim="rope carries shift to longer sequences than learned does",
+    arm="rope",
+    against="learned",
+    panel="shift",
+    lengths=(32, 64),
+)
+
+HIGH = [0.97, 0.99, 0.95, 0.98, 0.96, 0.99, 0.97, 0.98]
+LOW = [0.31, 0.28, 0.35, 0.30, 0.33, 0.29, 0.32, 0.30]
+WIDE = [0.10, 0.90, 0.45, 0.60, 0.30, 0.75, 0.20, 0.85]
+
+
+def arm(
+    skills: Sequence[float], fit: float = 1.0, lost: Mapping[int, str] | None = None
+) -> ArmOutcome:
+    """An arm with the same skill at both lengths; `lost` names the seeds that ended badly."""
+    seeds = {
+        seed: SeedOutcome("done", {("skill", 32): skill, ("skill", 64): skill}, fit)
+        for seed, skill in enumerate(skills)
+    }
+    for seed, status in (lost or {}).items():
+        seeds[seed] = SeedOutcome(status)
+    return ArmOutcome(seeds, longest_trained=16)
+
+
+def outcomes(rope: ArmOutcome, learned: ArmOutcome) -> dict[tuple[str, str], ArmOutcome]:
+    return {("shift", "rope"): rope, ("shift", "learned"): learned}
+
+
+def verdict(rope: ArmOutcome, learned: ArmOutcome, claim: Hypothesis = CLAIM) -> Verdict:
+    (found,) = judge([claim], outcomes(rope, learned))
+    return found
+
+
+def test_a_clear_winner_is_supported() -> None:
+    found = verdict(arm(HIGH), arm(LOW))
+
+    assert found.status == "supported"
+    assert found.effect == pytest.approx(sum(HIGH) / 8 - sum(LOW) / 8)
+    assert found.low is not None
+    assert found.low > 0.1
+    assert found.p == found.p_holm == pytest.approx(1 / 12_870)
+    assert (found.n_arm, found.n_against, found.seeds_needed) == (8, 8, None)
+
+
+def test_a_clear_loser_is_refuted() -> None:
+    found = verdict(arm(LOW), arm(HIGH))
+
+    assert found.status == "refuted"
+    assert found.p == 1.0
+
+
+@pytest.mark.parametrize(
+    ("direction", "status"),
+    [("greater", "refuted"), ("less", "refuted"), ("different", "refuted"), ("same", "supported")],
+)
+def test_a_tie_is_a_tie_whatever_was_claimed(direction: str, status: str) -> None:
+    claim = replace(CLAIM, direction=direction)
+
+    assert verdict(arm(HIGH), arm(list(reversed(HIGH))), claim).status == status
+
+
+@pytest.mark.parametrize(
+    ("direction", "status"),
+    [
+        ("greater", "supported"),
+        ("less", "refuted"),
+        ("different", "supported"),
+        ("same", "refuted"),
+    ],
+)
+def test_a_winner_is_one_whatever_was_claimed(direction: str, status: str) -> None:
+    claim = replace(CLAIM, direction=direction)
+
+    assert verdict(arm(HIGH), arm(LOW), claim).status == status
+
+
+@pytest.mark.parametrize(
+    ("direction", "status"),
+    [
+        ("greater", "refuted"),
+        ("less", "supported"),
+        ("different", "supported"),
+        ("same", "refuted"),
+    ],
+)
+def test_a_loser_is_one_whatever_was_claimed(direction: str, status: str) -> None:
+    claim = replace(CLAIM, direction=direction)
+
+    assert verdict(arm(LOW), arm(HIGH), claim).status == status
+
+
+@pytest.mark.parametrize("direction", ["greater", "less", "different", "same"])
+def test_noise_is_inconclusive_and_asks_for_seeds(direction: str) -> None:
+    found = verdict(
+        arm(WIDE), arm([one - 0.05 for one in WIDE]), replace(CLAIM, direction=direction)
+    )
+
+    assert found.status == "inconclusive"
+    assert found.seeds_needed is not None
+    assert found.seeds_needed > 8
+
+
+def test_an_effect_smaller_than_what_matters_is_not_supported_however_sure() -> None:
+    found = verdict(arm(HIGH), arm([one - 0.05 for one in HIGH]))
+
+    assert found.status == "refuted"
+    assert found.p is not None
+    assert found.p < 0.001
+
+
+def test_arms_without_spread_are_told_apart() -> None:
+    found = verdict(arm([1.0] * 8), arm([0.25] * 8))
+
+    assert (found.status, found.effect, found.low, found.high) == ("supported", 0.75, 0.75, 0.75)
+
+
+def test_arms_without_spread_that_are_equal_are_the_same() -> None:
+    found = verdict(arm([1.0] * 8), arm([1.0] * 8), replace(CLAIM, direction="same"))
+
+    assert (found.status, found.effect) == ("supported", 0.0)
+    assert found.notes == (
+        "All seeds of an arm score the same; a failure in up to 32 % of seeds could be unseen.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("seeds", "told"),
+    [
+        (1, "1 seed against 1 cannot decide; a family of 1 needs at least 3 per arm"),
+        (2, "2 seeds against 2 cannot decide; a family of 1 needs at least 3 per arm"),
+    ],
+)
+def test_too_few_seeds_are_not_tested(seeds: int, told: str) -> None:
+    found = verdict(arm([1.0] * seeds), arm([0.0] * seeds))
+
+    assert (found.status, found.reason) == ("not tested", told)
+
+
+def test_three_seeds_decide_one_sided_alone() -> None:
+    # 1/20 = .05 one-sided; 2/20 = .1 two-sided.
+    claim = replace(CLAIM, direction="different")
+
+    assert verdict(arm([1.0] * 3), arm([0.0] * 3)).status == "supported"
+    assert verdict(arm([1.0] * 3), arm([0.0] * 3), claim).reason == (
+        "3 seeds against 3 cannot decide; a family of 1 needs at least 4 per arm"
+    )
+
+
+@pytest.mark.parametrize("status", ["diverged", "failed"])
+def test_an_arm_whose_seeds_are_all_lost_is_not_tested(status: str) -> None:
+    lost = arm([0.0] * 8, lost=dict.fromkeys(range(8), status))
+
+    found = verdict(arm(HIGH), lost)
+
+    assert (found.status, found.reason) == ("not tested", f"all 8 seeds of learned {status}")
+    assert (found.failed_arm, found.failed_against) == (0, 8)
+
+
+def test_an_arm_that_tuning_found_no_setting_for_is_not_tested() -> None:
+    lost = ArmOutcome({}, 16, reason="training diverged at every learning rate")
+
+    assert verdict(arm(HIGH), lost).reason == (
+        "learned has no confirming runs: training diverged at every learning rate"
+    )
+
+
+def test_an_arm_that_did_not_learn_is_never_said_to_not_extrapolate() -> None:
+    found = verdict(arm(HIGH), arm([0.0] * 8, fit=0.5))
+
+    assert found.status == "not tested"
+    assert found.effect is None
+    assert found.reason == (
+        "learned did not learn: its skill is 0.50 at length 16, the longest trained (below 0.8; "
+        "0 of 8 seeds reach it)"
+    )
+
+
+def test_at_trained_lengths_an_arm_that_did_not_learn_has_lost() -> None:
+    def trained(skills: list[float]) -> ArmOutcome:
+        seeds = {
+            seed: SeedOutcome("done", {("skill", 16): one}, one) for seed, one in enumerate(skills)
+        }
+        return ArmOutcome(seeds, longest_trained=16)
+
+    claim = replace(CLAIM, lengths=(16,))
+
+    assert verdict(trained(HIGH), trained(LOW), claim).status == "supported"
+
+
+def test_a_diverged_seed_counts_as_one_that_learned_nothing() -> None:
+    found = verdict(arm(HIGH, lost={3: "diverged"}), arm(LOW))
+
+    assert found.effect == pytest.approx((sum(HIGH) - HIGH[3]) / 8 - sum(LOW) / 8)
+    assert (found.n_arm, found.failed_arm) == (8, 1)
+    assert found.notes[0] == "1 of 8 seeds of rope diverged and count as 0."
+
+
+def test_a_failed_seed_does_not_keep_a_clear_answer_back() -> None:
+    found = verdict(arm([0.99] * 12, lost={0: "failed"}), arm(LOW + LOW[:4]))
+
+    assert found.status == "supported"
+    assert found.failed_arm == 1
+
+
+def test_a_verdict_does_not_hang_on_what_failed_seeds_would_have_scored() -> None:
+    # Counted as 0 they would make the tie a clear difference.
+    lost = dict.fromkeys(range(6), "failed")
+
+    found = verdict(arm(HIGH), arm(HIGH, lost=lost))
+
+    assert found.status == "inconclusive"
+    assert found.reason == "it hangs on what the failed seeds would have scored: run them again"
+
+
+def test_seeds_that_are_still_to_be_run_hold_the_verdict_back() -> None:
+    found = verdict(arm(HIGH, lost={7: "running", 6: "planned"}), arm(LOW))
+
+    assert found.reason == "2 of 8 seeds of rope are still to be run"
+
+
+def test_a_length_that_cannot_be_asked_is_said() -> None:
+    asked = arm(HIGH)
+    unasked = replace(
+        asked,
+        seeds={n: replace(one, values={("skill", 32): 0.5}) for n, one in asked.seeds.items()},
+    )
+
+    assert verdict(asked, unasked).reason == "learned has no skill at all of the lengths 32, 64"
+
+
+def test_a_metric_without_a_floor_cannot_count_lost_seeds() -> None:
+    claim = replace(CLAIM, metric="nll")
+    seeds = {n: SeedOutcome("done", {("nll", 32): 0.1, ("nll", 64): 0.1}, 1.0) for n in range(8)}
+    whole = ArmOutcome(seeds, 16)
+    lost = ArmOutcome({**seeds, 0: SeedOutcome("diverged")}, 16)
+
+    assert verdict(whole, lost, claim).reason == (
+        "1 of 8 seeds of learned diverged or failed, and nll has no floor to count them at"
+    )
+    assert verdict(whole, whole, claim).status == "refuted"
+
+
+def test_an_arm_that_is_no_part_of_the_study_does_not_enlarge_the_family() -> None:
+    other = replace(CLAIM, name="other", against="alibi")
+
+    absent, found = judge([other, CLAIM], outcomes(arm(HIGH), arm(LOW)))
+
+    assert absent.reason == "alibi has no runs on shift in this study"
+    assert (found.family, found.p, found.p_holm) == (1, 1 / 12_870, 1 / 12_870)
+
+
+def test_a_family_shares_its_error() -> None:
+    both = [CLAIM, replace(CLAIM, name="exact", direction="less")]
+
+    first, second = judge(both, outcomes(arm(HIGH), arm(LOW)))
+    (alone,) = judge([CLAIM], outcomes(arm(HIGH), arm(LOW)))
+
+    assert (first.p_holm, second.p_holm) == (2 / 12_870, 1.0)
+    assert first.low is not None
+    assert alone.low is not None
+    assert first.low < alone.low
+
+
+def test_later_seeds_leave_the_primary_verdict_as_it_is() -> None:
+    frozen = Frozen((CLAIM,), tuple(range(8)))
+    before = judge([CLAIM], outcomes(arm(HIGH), arm(LOW)), frozen)
+
+    after = judge([CLAIM], outcomes(arm(HIGH + [0.0] * 4), arm(LOW + [1.0] * 4)), frozen)
+
+    assert after[0] == before[0]
+    assert [one.exploratory for one in after] == [False, True]
+    assert (after[1].n_arm, after[1].status) == (12, "inconclusive")
+
+
+def test_a_hypothesis_that_came_or_changed_later_is_exploratory() -> None:
+    frozen = Frozen((CLAIM,), tuple(range(8)))
+    changed = replace(CLAIM, smallest_effect=0.05)
+
+    found = judge([changed, CLAIM], outcomes(arm(HIGH), arm(LOW)), frozen)
+
+    assert [(one.hypothesis, one.exploratory) for one in found] == [
+        (CLAIM, False),
+        (changed, True),
+    ]
+
+
+def test_frozen_seeds_that_are_missing_hold_the_verdict_back() -> None:
+    frozen = Frozen((CLAIM,), tuple(range(8)))
+
+    (found,) = judge([CLAIM], outcomes(arm(HIGH), arm(LOW[:6])), frozen)
+
+    assert found.reason == "2 of 8 seeds of learned are still to be run"
+
+
+def test_a_family_has_at_most_six_members() -> None:
+    seven = tuple(replace(CLAIM, name=f"claim_{n}") for n in range(7))
+
+    with pytest.raises(ValueError, match="at most 6 primary contrasts; got 7: claim_0, claim_1"):
+        judge(seven, {})
+
+
+def test_two_hypotheses_have_two_names() -> None:
+    with pytest.raises(ValueError, match="got 'rope_extends' twice"):
+        Frozen((CLAIM, replace(CLAIM, claim="another")), (0, 1))
