@@ -5,7 +5,7 @@
 # pyright: reportUnknownArgumentType=false
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
+    from variants.attentions.attention import Heads
+    from variants.block import Block
     from variants.dims import Dims
-    from variants.encoder import Block, Encoder
+    from variants.encoder import Encoder
+    from variants.norm_placements import NormPlacement
 
 
 def build_encoder(
@@ -68,11 +71,12 @@ class _Builder:
 
         config, dims = self.config, self.dims
         attention = self.part("attention", "attention")
+        count = 1 if config.share_layers else dims.n_layers
         encoder = Encoder(
             dims,
             embedding=self.embedding(),
             positions=self.positions(),
-            blocks=[self.block(f"blocks.{layer}") for layer in range(dims.n_layers)],
+            blocks=[self.block(f"blocks.{layer}", attention.heads) for layer in range(count)],
             final_norm=self.final_norm(),
             readout=self.part("readout", "readout"),
             head=self.head(),
@@ -81,6 +85,7 @@ class _Builder:
             reference=self.reference(attention),
             pad_id=config.pad_id,
             dropout=config.dropout.embedding,
+            gradient_checkpointing=config.gradient_checkpointing,
         )
         self.initialize(encoder)
         return encoder
@@ -105,20 +110,31 @@ class _Builder:
         count = self.dims.n_layers if self.config.position_per_layer else 1
         return [self.part("position", f"positions.{layer}") for layer in range(count)]
 
-    def block(self, path: str) -> "Block":
-        from variants.encoder import Block
+    def block(self, path: str, heads: "Heads") -> "Block":
+        from variants.block import Block
         from variants.multihead import MultiHeadAttention
 
         dropout = self.config.dropout
+        feedforward = self.part("feedforward", f"{path}.feedforward")
+        feedforward = None if feedforward.absent else feedforward
         return Block(
-            MultiHeadAttention(self.dims, dropout.weights),
-            self.part("feedforward", f"{path}.feedforward"),
-            self.placement(f"{path}.join_attention"),
-            self.placement(f"{path}.join_feedforward"),
+            MultiHeadAttention(self.dims, dropout.weights, heads),
+            feedforward,
+            self.joins(f"{path}.joins", sublayers=1 if feedforward is None else 2),
             dropout.sublayer,
         )
 
-    def placement(self, path: str) -> Any:
+    def joins(self, path: str, sublayers: int) -> "list[NormPlacement]":
+        """As many placements as it takes to join the sublayers of a block."""
+        from registry.catalog import norm_placements
+
+        at_once = norm_placements[self.config.norm_placement.name].sublayers
+        return [
+            self.placement(f"{path}.{number}")
+            for number, _ in enumerate(range(0, sublayers, at_once))
+        ]
+
+    def placement(self, path: str) -> "NormPlacement":
         return self.part("norm_placement", path, lambda: self.part("norm", f"{path}.norm"))
 
     def final_norm(self) -> Any:
@@ -142,30 +158,38 @@ class _Builder:
         return next((simple for simple in (Full(), Causal()) if mask == simple), mask)
 
     def reference(self, attention: Any) -> Any:
-        from variants.attentions import Explicit
+        from variants.attentions import Attention, Explicit
 
-        return attention if isinstance(attention, Explicit) else Explicit(self.dims)
+        shows = type(attention).with_weights is not Attention.with_weights
+        return attention if shows else Explicit(self.dims)
 
     def initialize(self, encoder: "Encoder") -> None:
         """Fill linear maps and tables, each from a generator of its own path."""
         import torch
 
+        from variants.norm_placements import NormPlacement
+
         initializer = self.part("initializer", "initializer")
+        placement = next(one for one in encoder.modules() if isinstance(one, NormPlacement))
+        gain = (initializer if initializer.depth_scaled else placement).gain
         own = [path for path, module in encoder.named_modules() if _initializes_itself(module)]
         with torch.no_grad():
             for path, module in encoder.named_modules():
                 if not any(path == mine or path.startswith(f"{mine}.") for mine in own):
-                    self._fill(path, module, initializer)
+                    self._fill(path, module, initializer, gain)
         if encoder.embedding is not None:
             encoder.embedding.clear_pad()
 
-    def _fill(self, path: str, module: "nn.Module", initializer: Any) -> None:
+    def _fill(
+        self, path: str, module: "nn.Module", initializer: Any, gain: Callable[[str], float]
+    ) -> None:
         from torch import nn
 
         if isinstance(module, nn.Embedding):
             initializer.table(module.weight, self._generator(f"{path}.weight"))
         elif isinstance(module, nn.Linear):
             initializer.matrix(module.weight, self._generator(f"{path}.weight"))
+            module.weight *= gain(path)
             if module.bias is not None:  # pyright: ignore[reportUnnecessaryComparison]
                 generator = self._generator(f"{path}.bias")
                 initializer.bias(module.bias, module.in_features, generator)

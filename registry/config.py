@@ -45,7 +45,9 @@ class EncoderConfig(BaseModel):
 
     Each part is a name, or a mapping with a name and options; `mask` is also an expression. The
     options of a part are the arguments of its constructor. `d_head: null` means d_model / n_heads;
-    `vocab_size: null` builds no token table; `n_classes: null` builds no linear map to logits.
+    `vocab_size: null` builds no token table; `n_classes: null` builds no linear map to logits;
+    `share_layers` gives all layers one set of weights; `gradient_checkpointing` trades time for
+    memory and changes no result.
 
     Raises:
         ConfigError: With every problem at once.
@@ -72,6 +74,8 @@ class EncoderConfig(BaseModel):
     embedding_scale: bool = True
     pad_id: Annotated[int, Field(ge=0)] | None = None
     bias: bool = True
+    share_layers: bool = False
+    gradient_checkpointing: bool = False
 
     def __init__(self, /, **data: Any) -> None:
         problems: list[Problem] = []

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from variants.faces import face
 
 if TYPE_CHECKING:
+    from variants.block import Block as Block
     from variants.dims import Dims as Dims
-    from variants.encoder import Block as Block
     from variants.encoder import Encoder as Encoder
     from variants.encoder import EncoderOutput as EncoderOutput
     from variants.multihead import MultiHeadAttention as MultiHeadAttention
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
+        "block": ["Block"],
         "dims": ["Dims"],
         "part": ["Part"],
-        "encoder": ["Encoder", "EncoderOutput", "Block"],
+        "encoder": ["Encoder", "EncoderOutput"],
         "multihead": ["MultiHeadAttention"],
     },
 )

@@ -1,21 +1,21 @@
 """The skeleton: embed, n blocks, final norm, read out. It receives its parts already built."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from variants.attentions.attention import Attention
+from variants.block import Block
 from variants.dims import Dims
 from variants.embedding import TokenEmbedding
-from variants.feedforwards.feedforward import FeedForward
 from variants.masks.mask import Mask, Sizes
 from variants.masks.padding import Padding
-from variants.multihead import MultiHeadAttention
-from variants.norm_placements.norm_placement import NormPlacement
 from variants.norms.norm import Norm
 from variants.positions.position import Position
 from variants.readouts.readout import Readout
@@ -38,33 +38,6 @@ class EncoderOutput:
     weights: tuple[Float[Tensor, "batch heads query key"], ...] | None
 
 
-class Block(nn.Module):
-    """Attention, then a feed-forward layer, each joined to the stream by a norm placement.
-
-    Source: Vaswani et al. 2017, section 3.1 (arXiv:1706.03762).
-    """
-
-    def __init__(
-        self,
-        attention: MultiHeadAttention,
-        feedforward: FeedForward,
-        join_attention: NormPlacement,
-        join_feedforward: NormPlacement,
-        dropout: float = 0.0,
-    ) -> None:
-        super().__init__()
-        self.attention, self.feedforward = attention, feedforward
-        self.join_attention, self.join_feedforward = join_attention, join_feedforward
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(
-        self, x: Float[Tensor, "batch seq d_model"], *attention_inputs: Any
-    ) -> Float[Tensor, "batch seq d_model"]:
-        """The stream after both sublayers; the other inputs go to the attention."""
-        x = self.join_attention(x, lambda y: self.dropout(self.attention(y, *attention_inputs)))
-        return self.join_feedforward(x, lambda y: self.dropout(self.feedforward(y)))
-
-
 class Encoder(nn.Module):
     """A Transformer encoder made of given parts.
 
@@ -74,7 +47,8 @@ class Encoder(nn.Module):
         dims: Sizes.
         embedding: Token vectors; None where inputs come embedded.
         positions: One position object for all layers, or one a layer.
-        blocks: The layers.
+        blocks: The layers; where they are fewer than `dims.n_layers` they are used again in turn,
+            so that layers share weights (Lan et al. 2020, arXiv:1909.11942).
         final_norm: Applied to the stream that leaves the last block, or None.
         readout: What is read from the final states.
         head: From the readout to logits, or None.
@@ -83,6 +57,8 @@ class Encoder(nn.Module):
         reference: The backend that is used when weights are asked for.
         pad_id: Token id that is padding, or None.
         dropout: Share of the embedded inputs dropped in training.
+        gradient_checkpointing: Keep no activations within a block: the backward pass computes them
+            again, from the same random numbers (Chen et al. 2016, arXiv:1604.06174).
 
     `config` is what the encoder was built from, None if it was built by hand.
     """
@@ -103,8 +79,10 @@ class Encoder(nn.Module):
         reference: Attention,
         pad_id: int | None = None,
         dropout: float = 0.0,
+        gradient_checkpointing: bool = False,
     ) -> None:
         super().__init__()
+        self.gradient_checkpointing = gradient_checkpointing
         self.dims, self.mask, self.pad_id = dims, mask, pad_id
         self.embedding = embedding
         self.positions = nn.ModuleList(positions)
@@ -192,15 +170,21 @@ class Encoder(nn.Module):
         sizes = Sizes(batch, self.dims.n_heads, seq, seq)
         attention = self.attention if seen is None else self.reference
         prepared = None
-        for layer, block in enumerate(self.blocks):
+        for layer in range(self.dims.n_layers):
             if layer < len(self.positions):
                 position: Any = self.positions[layer]
                 added = position.embed(index)
                 x = x if added is None else x + added.to(x.dtype)
                 prepared = attention.prepare(mask, position, index, index, sizes)
             x = self.dropout(x) if layer == 0 else x
-            x = block(x, position, index, attention, prepared, seen)
+            run = self._runner(self.blocks[layer % len(self.blocks)])
+            x = run(x, position, index, attention, prepared, seen)
         return x if self.final_norm is None else self.final_norm(x)
+
+    def _runner(self, block: nn.Module) -> Any:
+        if self.gradient_checkpointing and torch.is_grad_enabled():
+            return partial(checkpoint, block, use_reentrant=False)
+        return block
 
     def _check(self, tokens: Tensor, mask: Mask | None, positions: Tensor | None) -> None:
         if not isinstance(tokens, Tensor):

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from einops import rearrange
+import torch
+from einops import rearrange, repeat
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from variants.attentions.attention import Attention
+from variants.attentions.attention import Attention, Heads
 from variants.dims import Dims
 from variants.positions.position import Position
 
@@ -14,23 +15,31 @@ from variants.positions.position import Position
 class MultiHeadAttention(nn.Module):
     """Project to queries, keys and values, mix the values in each head, project back.
 
-    Head h owns the channels h·d_head … (h+1)·d_head - 1 of each projection.
+    Head h owns the channels h·d_head … (h+1)·d_head - 1 of each projection. Where there are fewer
+    heads of keys and values, neighbouring heads of queries share one: keys and values are repeated
+    before positions and backends see them.
+
+    Backends and positions divide scores by √d_head; another scale is worked into the queries.
 
     Source: Vaswani et al. 2017, section 3.2.2 (arXiv:1706.03762).
 
     Args:
         dims: Sizes.
         dropout: Share of the attention weights dropped in training.
+        heads: How queries, keys and values are made.
     """
 
-    def __init__(self, dims: Dims, dropout: float = 0.0) -> None:
+    def __init__(self, dims: Dims, dropout: float = 0.0, heads: Heads | None = None) -> None:
         super().__init__()
-        self.dims, self.dropout = dims, dropout
-        heads_width = dims.n_heads * dims.d_head
-        self.to_q = nn.Linear(dims.d_model, heads_width, bias=dims.bias)
-        self.to_k = nn.Linear(dims.d_model, heads_width, bias=dims.bias)
-        self.to_v = nn.Linear(dims.d_model, heads_width, bias=dims.bias)
-        self.to_model = nn.Linear(heads_width, dims.d_model, bias=dims.bias)
+        heads = heads or Heads(dims.n_heads)
+        self.dims, self.dropout, self.heads = dims, dropout, heads
+        width, kv_width = dims.n_heads * dims.d_head, heads.n_kv_heads * dims.d_head
+        self.to_q = nn.Linear(dims.d_model, width, bias=dims.bias)
+        self.to_k = nn.Linear(dims.d_model, kv_width, bias=dims.bias)
+        self.to_v = nn.Linear(dims.d_model, kv_width, bias=dims.bias)
+        self.to_model = nn.Linear(width, dims.d_model, bias=dims.bias)
+        self.norm_q, self.norm_k = heads.norm(dims.d_head), heads.norm(dims.d_head)
+        self.sharpness = nn.Parameter(torch.ones(dims.n_heads)) if heads.learned_scale else None
 
     def forward(
         self,
@@ -53,6 +62,7 @@ class MultiHeadAttention(nn.Module):
                 backend must be one that can show them.
         """
         q, k, v = (self._split(to(x)) for to in (self.to_q, self.to_k, self.to_v))
+        q, k = self._scaled(self.norm_q(q)), self.norm_k(k)
         q, k = position.rotate(q, k, index, index)
         dropout = self.dropout if self.training else 0.0
         if seen is None:
@@ -65,8 +75,21 @@ class MultiHeadAttention(nn.Module):
     def _split(
         self, projected: Float[Tensor, "batch seq width"]
     ) -> Float[Tensor, "batch heads seq d_head"]:
-        return rearrange(
-            projected,
-            "batch seq (heads d_head) -> batch heads seq d_head",
-            heads=self.dims.n_heads,
+        d_head, n_heads = self.dims.d_head, self.dims.n_heads
+        split = rearrange(
+            projected, "batch seq (heads d_head) -> batch heads seq d_head", d_head=d_head
         )
+        if split.shape[1] == n_heads:
+            return split
+        group = n_heads // split.shape[1]
+        return repeat(
+            split, "batch heads seq d_head -> batch (heads group) seq d_head", group=group
+        )
+
+    def _scaled(
+        self, q: Float[Tensor, "batch heads seq d_head"]
+    ) -> Float[Tensor, "batch heads seq d_head"]:
+        if self.sharpness is not None:
+            return q * rearrange(self.sharpness, "heads -> heads 1 1")
+        factor = self.heads.factor(self.dims.d_head)
+        return q if factor == 1 else q * factor

@@ -51,6 +51,11 @@ CHANGES: list[dict[str, Any]] = [
     {"pad_id": 0},
     {"pad_id": 1},
     {"bias": False},
+    {"share_layers": True},
+    {"gradient_checkpointing": True},
+    {"attention": {"name": "sdpa", "scale": "none"}},
+    {"attention": {"name": "sdpa", "n_kv_heads": 2}},
+    {"attention": {"name": "sdpa", "qk_norm": True}},
 ]
 
 

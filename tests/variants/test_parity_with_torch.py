@@ -64,8 +64,8 @@ def pairs(ours: Any, theirs: Any, placement: str) -> list[tuple[list[Tensor], Te
             (attention.to_model, own.out_proj),
             (block.feedforward.to_hidden, layer.linear1),
             (block.feedforward.to_model, layer.linear2),
-            (getattr(block.join_attention, norm), layer.norm1),
-            (getattr(block.join_feedforward, norm), layer.norm2),
+            (getattr(block.joins[0], norm), layer.norm1),
+            (getattr(block.joins[1], norm), layer.norm2),
         ):
             found += [([mine.weight], other.weight), ([mine.bias], other.bias)]
     if placement == "pre":

@@ -1,15 +1,46 @@
 """The contract of attention backends."""
 
 from abc import abstractmethod
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from variants.dims import Dims
 from variants.masks.mask import Mask, Sizes
 from variants.part import Part
 from variants.positions.position import Position
+
+Scale = Literal["1/sqrt(d_head)", "1/d_head", "none", "learned"]
+
+
+@dataclass(frozen=True)
+class Heads:
+    """How each layer makes its queries, keys and values, whatever the backend.
+
+    Args:
+        n_kv_heads: Heads of keys and values.
+        scale: What scores are multiplied by.
+        qk_norm: Whether queries and keys are normalized.
+    """
+
+    n_kv_heads: int
+    scale: Scale = "1/sqrt(d_head)"
+    qk_norm: bool = False
+
+    @property
+    def learned_scale(self) -> bool:
+        """Does each head of a layer learn its scale?"""
+        return self.scale == "learned"
+
+    def factor(self, d_head: int) -> float:
+        """What a scale is as a multiple of 1/√d_head; a learned one starts there."""
+        return {"1/d_head": d_head**-0.5, "none": d_head**0.5}.get(self.scale, 1.0)
+
+    def norm(self, d_head: int) -> nn.Module:
+        """The norm of a layer's queries, or keys."""
+        return nn.RMSNorm(d_head, eps=1e-6) if self.qk_norm else nn.Identity()
 
 
 class Attention(Part):
@@ -18,11 +49,45 @@ class Attention(Part):
     A query attends to the keys that the mask allows; one that may attend to nothing gets output
     0, weights 0 and gradient 0. `prepare` runs once a forward and works out what all layers share;
     the value that it returns lives no longer than that forward.
+
+    Each layer makes queries, keys and values the same way for every backend, as the options say:
+
+    Args:
+        scale: What scores are multiplied by: 1/√d_head; 1/d_head, which keeps their size as heads
+            grow wider (Yang et al. 2022, arXiv:2203.03466); none, that is 1, as in T5 (Raffel et
+            al. 2020, arXiv:1910.10683); learned: 1/√d_head times a factor for each head of each
+            layer, which starts at 1 (Lee et al. 2021, arXiv:2112.13492).
+        n_kv_heads: Heads of keys and values; None: n_heads. With 1 all heads of queries share one
+            (multi-query attention, Shazeer 2019, arXiv:1911.02150), in between groups of
+            neighbours do (grouped-query attention, Ainslie et al. 2023, arXiv:2305.13245).
+        qk_norm: Whether queries and keys are divided by their root mean square over d_head (eps
+            1e-6) and multiplied by gains that each layer learns, before positions turn them
+            (Henry et al. 2020, arXiv:2010.04245; Dehghani et al. 2023, arXiv:2302.05442).
+
+    Raises:
+        ValueError: If n_kv_heads does not divide n_heads.
     """
 
-    def __init__(self, dims: Dims) -> None:
+    softmax: ClassVar[bool] = True
+    """True: the formula above, so that all such backends agree; False: another attention."""
+
+    def __init__(
+        self,
+        dims: Dims,
+        scale: Scale = "1/sqrt(d_head)",
+        n_kv_heads: int | None = None,
+        qk_norm: bool = False,
+    ) -> None:
         super().__init__()
         self.dims = dims
+        n_kv_heads = dims.n_heads if n_kv_heads is None else n_kv_heads
+        if n_kv_heads < 1 or dims.n_heads % n_kv_heads:
+            raise ValueError(
+                "heads of queries share heads of keys and values in groups of one size, so "
+                f"n_kv_heads must divide n_heads; got n_heads={dims.n_heads}, "
+                f"n_kv_heads={n_kv_heads}"
+            )
+        self.heads = Heads(n_kv_heads, scale, qk_norm)
 
     @abstractmethod
     def prepare(

@@ -1,6 +1,7 @@
 """The contract of feed-forward layers."""
 
 from abc import abstractmethod
+from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
@@ -10,7 +11,14 @@ from variants.part import Part
 
 
 class FeedForward(Part):
-    """The layer of a block that works on each token alone: (…, d_model) to (…, d_model)."""
+    """The layer of a block that works on each token alone: (…, d_model) to (…, d_model).
+
+    The map that writes into the residual stream is called `to_model`, as it is in the attention:
+    initializers that scale by depth know it by that name.
+    """
+
+    absent: ClassVar[bool] = False
+    """True: a block has no such sublayer, nor the norms that would join it."""
 
     def __init__(self, dims: Dims) -> None:
         super().__init__()

@@ -15,11 +15,15 @@ from variants.part import Part
 class NormPlacement(Part):
     """How a sublayer joins the residual stream.
 
-    Each sublayer has a placement of its own, which makes the norms that it needs.
+    Each sublayer has a placement of its own, which makes the norms that it needs; a placement with
+    `sublayers = 2` joins both sublayers of a block, and is called with both (or with the attention
+    alone, where a block has no feed-forward layer).
     """
 
     final_norm: ClassVar[bool] = False
     """True: the stream that leaves the last block is normalized once more."""
+    sublayers: ClassVar[int] = 1
+    """How many sublayers one placement joins."""
 
     def __init__(self, dims: Dims, make_norm: Callable[[], Norm]) -> None:
         super().__init__()
@@ -27,6 +31,13 @@ class NormPlacement(Part):
 
     @abstractmethod
     def forward(
-        self, x: Float[Tensor, "batch seq d_model"], sublayer: Callable[[Tensor], Tensor]
+        self, x: Float[Tensor, "batch seq d_model"], *sublayers: Callable[[Tensor], Tensor]
     ) -> Float[Tensor, "batch seq d_model"]:
-        """The stream after the sublayer has joined it."""
+        """The stream after its sublayer, or sublayers, have joined it."""
+
+    def gain(self, path: str) -> float:
+        """A factor on the initial matrix at this path, such as `blocks.0.attention.to_v`.
+
+        It counts unless the initializer scales by depth itself.
+        """
+        return 1.0

@@ -1,0 +1,54 @@
+"""One layer of an encoder."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from variants.feedforwards.feedforward import FeedForward
+from variants.multihead import MultiHeadAttention
+from variants.norm_placements.norm_placement import NormPlacement
+
+
+class Block(nn.Module):
+    """Attention, then a feed-forward layer, joined to the stream by norm placements.
+
+    Source: Vaswani et al. 2017, section 3.1 (arXiv:1706.03762).
+
+    Args:
+        attention: The first sublayer.
+        feedforward: The second sublayer; None where there is none.
+        joins: In order, what joins the sublayers; each takes as many as it says.
+        dropout: Share of each sublayer's output dropped in training.
+    """
+
+    def __init__(
+        self,
+        attention: MultiHeadAttention,
+        feedforward: FeedForward | None,
+        joins: Sequence[NormPlacement],
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.attention, self.feedforward = attention, feedforward
+        self.joins = nn.ModuleList(joins)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, x: Float[Tensor, "batch seq d_model"], *attention_inputs: Any
+    ) -> Float[Tensor, "batch seq d_model"]:
+        """The stream after both sublayers; the other inputs go to the attention."""
+
+        def attend(y: Tensor) -> Tensor:
+            return self.dropout(self.attention(y, *attention_inputs))
+
+        def feed(y: Tensor) -> Tensor:
+            return self.dropout(self.feedforward(y))  # pyright: ignore[reportOptionalCall]
+
+        waiting = [attend] if self.feedforward is None else [attend, feed]
+        for join in self.joins:
+            count: Any = join.sublayers
+            x = join(x, *waiting[:count])
+            waiting = waiting[count:]
+        return x
