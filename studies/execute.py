@@ -14,6 +14,7 @@ from studies.settings import RunConfig, task_of
 from studies.tasks.task import Task
 from studies.training import Curves, DivergedError, Point, train
 from variants.encoder import Encoder
+from variants.masks import CONVENTION
 
 
 @dataclass
@@ -105,4 +106,5 @@ def _facts(config: RunConfig, seeds: Seeds, device: torch.device) -> dict[str, A
         "optimizer": "AdamW",
         "schedule": config.training.schedule,
         "steps": config.training.steps,
+        "mask_convention": CONVENTION,
     }

@@ -28,7 +28,7 @@ FACES = {
 }
 BESIDE_PARTS = {
     "variants.positions": {"BeyondTableError"},
-    "variants.masks": {"Sizes"},
+    "variants.masks": {"Sizes", "CONVENTION"},
 }
 """What a folder of parts shows besides its contract and its parts."""
 

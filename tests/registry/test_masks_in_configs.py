@@ -70,7 +70,7 @@ def test_backends_can_tell_a_simple_mask_by_its_class(name: str) -> None:
         ("window(radius='2')", "input should be a valid integer; got '2'"),
         ("window(radus=2)", "did you mean 'radius'?"),
         ("window()", "a window has either a radius or sides"),
-        ("~window(radius=-1)", "left is a whole number of at least 0; got left=-1"),
+        ("~window(radius=-1)", "radius is a whole number of at least 0; got radius=-1"),
         ("prefix", "length: this key is required"),
         ({"name": "causal & full", "x": 1}, "unknown key 'x'"),
         ({"name": "causal", "align": "middle"}, "align"),

@@ -24,7 +24,10 @@ def test_importing_the_packages_does_not_import_torch() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-MODULES = ["mask", "blocks", "causal", "dilated", "documents", "prefix", "window"]
+MODULES = [
+    *("_lowering", "blocks", "causal", "dilated", "documents", "global_tokens", "prefix"),
+    *("random_blocks", "window"),
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

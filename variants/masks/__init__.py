@@ -62,10 +62,13 @@ if TYPE_CHECKING:
     from variants.masks.dilated import Dilated as Dilated
     from variants.masks.documents import Documents as Documents
     from variants.masks.full import Full as Full
+    from variants.masks.global_tokens import GlobalTokens as GlobalTokens
+    from variants.masks.mask import CONVENTION as CONVENTION
     from variants.masks.mask import Mask as Mask
     from variants.masks.mask import Sizes as Sizes
     from variants.masks.padding import Padding as Padding
     from variants.masks.prefix import Prefix as Prefix
+    from variants.masks.random_blocks import RandomBlocks as RandomBlocks
     from variants.masks.window import Window as Window
 
-__getattr__, __dir__ = face(__name__, {"mask": ["Mask", "Sizes"]})
+__getattr__, __dir__ = face(__name__, {"mask": ["Mask", "Sizes", "CONVENTION"]})

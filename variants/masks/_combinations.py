@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator
 from functools import reduce
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from variants.masks._cells import Allowed, Cells, Index, Sizes, all_keep
-from variants.masks.mask import Mask, Rule
+from variants.masks import _normal
+from variants.masks._cells import Allowed, Cells, Index, all_keep
+from variants.masks._lowering import Rule
+from variants.masks.mask import Mask
 
 
-class _Combination(Mask):
+class Combination(Mask):
     """Several masks joined by one operator."""
 
     sign: ClassVar[str]
@@ -27,8 +29,20 @@ class _Combination(Mask):
     def __repr__(self) -> str:
         return "(" + f" {self.sign} ".join(map(repr, self.parts)) + ")"
 
+    def starts(
+        self, batch: int, keys: int, device: torch.device | str | None = None
+    ) -> Int[Tensor, "batch_or_1 keys"] | None:
+        starts = [rule.starts(batch, keys, device) for rule in _normal.implied(self)]
+        starts = [start for start in starts if start is not None]
+        return reduce(torch.maximum, starts) if starts else None
 
-class Both(_Combination):
+    def keep(
+        self, batch: int, keys: int, device: torch.device | str | None = None
+    ) -> Bool[Tensor, "batch keys"] | None:
+        return all_keep([rule.keep(batch, keys, device) for rule in _normal.implied(self)])
+
+
+class Both(Combination):
     """What every part allows."""
 
     sign = "&"
@@ -36,20 +50,8 @@ class Both(_Combination):
     def on(self, cells: Cells) -> Allowed:
         return reduce(torch.logical_and, [part.on(cells) for part in self.parts])
 
-    def starts(
-        self, batch: int, keys: int, device: torch.device | str | None = None
-    ) -> Int[Tensor, "batch_or_1 keys"] | None:
-        starts = [part.starts(batch, keys, device) for part in self.parts]
-        starts = [start for start in starts if start is not None]
-        return reduce(torch.maximum, starts) if starts else None
 
-    def keep(
-        self, batch: int, keys: int, device: torch.device | str | None = None
-    ) -> Bool[Tensor, "batch keys"] | None:
-        return all_keep([part.keep(batch, keys, device) for part in self.parts])
-
-
-class Either(_Combination):
+class Either(Combination):
     """What at least one part allows."""
 
     sign = "|"
@@ -58,7 +60,7 @@ class Either(_Combination):
         return reduce(torch.logical_or, [part.on(cells) for part in self.parts])
 
 
-class Not(_Combination):
+class Not(Combination):
     """What its part does not allow."""
 
     def __init__(self, part: Mask) -> None:
@@ -78,27 +80,25 @@ class FromRule(Mask):
     """The mask of a function of (batch, head, query, key)."""
 
     def __init__(self, rule: Rule) -> None:
+        if not callable(rule):
+            raise TypeError(
+                "a mask rule is a function of (batch, head, query, key); "
+                f"got {type(rule).__name__} (a boolean tensor: Dense)"
+            )
         self.rule = rule
 
     def __repr__(self) -> str:
         # No address, so that the same mask reads the same in every process.
         return f"Mask.from_rule({getattr(self.rule, '__qualname__', type(self.rule).__name__)})"
 
-    def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
+    def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Any:
         return self.rule(batch, head, query, key)
 
-    def fit(self, sizes: Sizes) -> None:
-        zero = torch.zeros(1, 1, 1, 1, dtype=torch.long)
-        answer = self.rule(zero, zero, zero, zero)
-        if not isinstance(answer, Tensor) or answer.dtype != torch.bool:
-            came = answer.dtype if isinstance(answer, Tensor) else type(answer).__name__
-            raise TypeError(f"a mask rule returns a bool tensor; {self.rule!r} returned {came}")
 
-
-def combine(kind: type[_Combination], left: Mask, right: Mask) -> Mask:
+def combine(kind: type[Combination], left: Mask, right: Mask) -> Mask:
     """Join two masks, dropping what cannot matter, so that cheap masks stay recognizable."""
     for one, other in ((left, right), (right, left)):
-        if one is other or one.unrestricted:
+        if _same_rule(one, other) or one.unrestricted:
             return other if kind is Both else one
         if isinstance(one, Not) and one.parts[0].unrestricted:
             return one if kind is Both else other
@@ -106,3 +106,12 @@ def combine(kind: type[_Combination], left: Mask, right: Mask) -> Mask:
         part for mask in (left, right) for part in (mask.parts if type(mask) is kind else (mask,))
     ]
     return kind(*parts)
+
+
+def _same_rule(one: Mask, other: Mask) -> bool:
+    """Can it be seen without reading a tensor that both are the same rule?"""
+    if one is other or type(one) is not type(other) or isinstance(one, Combination):
+        return one is other
+    options = [*vars(one).values(), *vars(other).values()]
+    plain = all(isinstance(option, (int, float, str, type(None))) for option in options)
+    return plain and one.key() == other.key()

@@ -8,6 +8,8 @@ from einops import rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from variants.masks._cells import a_tensor
+
 if TYPE_CHECKING:
     from variants.masks.mask import Mask
 
@@ -159,12 +161,13 @@ class Forms:
 
 
 def _came(tensor: Tensor) -> str:
+    a_tensor("a mask", tensor)
     return f"got {tensor.dtype} of shape {tuple(tensor.shape)}"
 
 
 def _ignored(tensor: Tensor) -> str:
     """What came, once it is known to be boolean."""
-    if tensor.dtype != torch.bool:
+    if a_tensor("a mask", tensor).dtype != torch.bool:
         other = "from_additive" if tensor.dtype.is_floating_point else "from_keep, if 1 = keep"
         raise TypeError(
             f"an ignore mask is bool, True = ignore; {_came(tensor)} "

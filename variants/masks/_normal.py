@@ -22,9 +22,40 @@ def same(left: "Mask", right: "Mask") -> bool:
 
 def needed(mask: "Mask") -> list["Mask"]:
     """The rules that the mask depends on."""
+    alone, rest, rules = _parted(mask)
+    wanted = _rules_of(rest)
+    return alone + [rule for number, rule in enumerate(rules) if number in wanted]
+
+
+def implied(mask: "Mask") -> list["Mask"]:
+    """The rules that allow whatever the mask allows; none, if it allows nothing at all."""
+    alone, rest, rules = _parted(mask)
+    if isinstance(rest, bool):
+        return alone
+    return alone + [
+        rule for number, rule in enumerate(rules) if _both(rest, (number, True, False)) is False
+    ]
+
+
+def _parted(mask: "Mask") -> tuple[list["Mask"], Node, list["Mask"]]:
+    """What `&` joins: rules that nothing else can depend on, and the diagram of the rest.
+
+    A forward asks this. Telling apart two paddings reads their tensors, which waits for a GPU and
+    ends a captured graph, so it is left to masks that need it.
+    """
+    from variants.masks._combinations import Both, Combination
+
+    parts = mask.parts if isinstance(mask, Both) else (mask,)
+    kinds = {type(atom) for part in parts if isinstance(part, Combination) for atom in part.atoms()}
+    alone: list[Mask] = []
     rules: list[Mask] = []
-    wanted = _rules_of(_diagram(mask, rules))
-    return [rule for number, rule in enumerate(rules) if number in wanted]
+    rest: Node = True
+    for part in parts:
+        if isinstance(part, Combination) or part.unrestricted or type(part) in kinds:
+            rest = _both(rest, _diagram(part, rules))
+        else:
+            alone.append(part)
+    return [] if rest is False else alone, rest, rules
 
 
 def _rules_of(node: Node) -> set[int]:

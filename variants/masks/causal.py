@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from variants.masks.mask import Allowed, Cells, Index, Mask, Sizes
+from variants.masks._cells import Allowed, Cells, Index, Sizes
+from variants.masks.mask import Mask
 
 
 class Causal(Mask):

@@ -5,7 +5,8 @@ from einops import rearrange
 from jaxtyping import Bool
 from torch import Tensor
 
-from variants.masks.mask import Allowed, Cells, Mask, Sizes
+from variants.masks._cells import Allowed, Cells, Sizes, a_tensor
+from variants.masks.mask import Mask
 
 SHAPES = {
     2: "query key -> 1 1 query key",
@@ -28,7 +29,7 @@ class Dense(Mask):
     name = "dense"
 
     def __init__(self, tensor: Bool[Tensor, "..."]) -> None:
-        if tensor.dtype != torch.bool:
+        if a_tensor("a dense mask", tensor).dtype != torch.bool:
             raise TypeError(
                 f"a mask is bool, True = may attend; got {tensor.dtype} "
                 "(a float mask is a bias on the scores, a 0/1 mask needs .bool())"
@@ -56,13 +57,24 @@ class Dense(Mask):
             or heads not in (1, sizes.heads)
             or (queries, keys) != (sizes.queries, sizes.keys)
         ):
-            looks_like_padding = (batch, heads, queries, keys) == (1, 1, sizes.batch, sizes.keys)
             raise ValueError(
                 f"a dense mask of shape {tuple(self.tensor.shape)} does not fit (batch, heads, "
                 f"query, key) = {(sizes.batch, sizes.heads, sizes.queries, sizes.keys)}"
-                + " (of shape (batch, key)? That is Padding(keep=…))"
-                * looks_like_padding
+                + self._meant(sizes)
             )
+
+    def _meant(self, sizes: Sizes) -> str:
+        """What such a shape is elsewhere."""
+        square = (sizes.queries, sizes.keys)
+        elsewhere: dict[tuple[int, ...], str] = {
+            (1, 1, sizes.batch, sizes.keys): "of shape (batch, key)? That is Padding(keep=…)",
+            (sizes.batch, 1, 1, sizes.keys): "one row for all queries? That is Padding(keep=…)",
+            (sizes.batch * sizes.heads, 1, *square): "of batch·heads? That is Mask.from_ignore(…, "
+            "heads=…), where True = ignore",
+            (sizes.heads, 1, *square): "one a head? That has shape (1, heads, query, key)",
+        }
+        meant = elsewhere.get(tuple(self.tensor.shape))
+        return "" if meant is None else f" ({meant})"
 
     def on(self, cells: Cells) -> Allowed:
         tensor = self.tensor.to(cells.key.device)

@@ -1,7 +1,7 @@
 """The dilated mask."""
 
-from variants.masks._cells import whole
-from variants.masks.mask import Allowed, Index, Mask
+from variants.masks._cells import Allowed, Index, whole
+from variants.masks.mask import Mask
 
 
 class Dilated(Mask):

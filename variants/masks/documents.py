@@ -1,11 +1,11 @@
 """Packed documents."""
 
 import torch
-from einops import rearrange
 from jaxtyping import Int
 from torch import Tensor
 
-from variants.masks.mask import Allowed, Cells, Mask, Sizes
+from variants.masks._cells import Allowed, Cells, Sizes, a_tensor
+from variants.masks.mask import Mask
 
 
 class Documents(Mask):
@@ -32,7 +32,7 @@ class Documents(Mask):
     name = "documents"
 
     def __init__(self, ids: Int[Tensor, "batch_or_1 tokens"]) -> None:
-        if ids.dtype.is_floating_point or ids.dtype == torch.bool:
+        if a_tensor("ids", ids).dtype.is_floating_point or ids.dtype == torch.bool:
             raise TypeError(f"document ids are whole numbers; got {ids.dtype}")
         if ids.ndim != 2:
             raise ValueError(f"document ids have shape (batch, token); got {tuple(ids.shape)}")
@@ -65,7 +65,10 @@ class Documents(Mask):
     ) -> Int[Tensor, "batch_or_1 keys"]:
         self.fit(Sizes(batch, 1, keys, keys))
         ids = self.ids.to(torch.get_default_device() if device is None else device)
-        same = rearrange(ids, "batch key -> batch key 1") == rearrange(
-            ids, "batch other -> batch 1 other"
-        )
-        return same.to(torch.uint8).argmax(dim=-1)
+        # Sorting, not comparing each token with each: memory stays linear in the length.
+        ordered, order = ids.sort(dim=-1, stable=True)
+        index = torch.arange(keys, device=ids.device).expand_as(ids)
+        begins = torch.ones_like(ids, dtype=torch.bool)
+        begins[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+        place = torch.where(begins, index, 0).cummax(dim=-1).values
+        return torch.zeros_like(index).scatter(-1, order, order.gather(-1, place))

@@ -4,7 +4,8 @@ from typing import ClassVar
 
 import torch
 
-from variants.masks.mask import Allowed, Index, Mask
+from variants.masks._cells import Allowed, Index
+from variants.masks.mask import Mask
 
 
 class Full(Mask):

@@ -1,6 +1,6 @@
 """The contract of masks, and their algebra."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from typing import ClassVar
 
 import torch
@@ -9,13 +9,20 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from variants.masks import _normal
-from variants.masks._cells import Allowed, Cells, Index, Sizes, all_keep, content, drawn, first_of
+from variants.masks._cells import Allowed, Index, Sizes, content, first_of
 from variants.masks._conversions import Forms
+from variants.masks._lowering import Lowering, Rule
 
-Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+CONVENTION = 1
+"""The version of what masks mean here, kept with every run of a study.
+
+It is raised whenever a mask could come to mean something else: what True says; which axes a tensor
+of two, three or four axes has; what a query that may attend to nothing gets; where indices count
+from under padding; which tokens `keep` calls real; what a mask of a given name and options allows.
+"""
 
 
-class Mask(Forms):
+class Mask(Lowering, Forms):
     """Which keys each query may attend to: a boolean rule over (batch, head, query, key).
 
     **True means: may attend.** `scaled_dot_product_attention`, FlexAttention and Hugging Face's
@@ -90,6 +97,10 @@ class Mask(Forms):
         """How many queries and keys the rule is made for; None where any number will do."""
         return None, None
 
+    def least_keys(self) -> int:
+        """The fewest keys that the rule makes sense for."""
+        return 0
+
     def needs_lengths(self) -> bool:
         """Does the rule read the number of queries or keys?"""
         return False
@@ -98,108 +109,12 @@ class Mask(Forms):
         """The rules that this mask combines."""
         yield self
 
-    def dense(
-        self,
-        batch: int,
-        heads: int,
-        queries: int,
-        keys: int,
-        device: torch.device | str | None = None,
-    ) -> Allowed:
-        """The mask as a boolean tensor of the smallest shape that broadcasts to those sizes.
-
-        Raises:
-            ValueError: If the mask holds a tensor that does not fit the sizes.
-        """
-        every = torch.arange(queries, device=device)
-        return self.rows(every, batch, heads, queries, keys)
-
-    def rows(
-        self, rows: Int[Tensor, " rows"], batch: int, heads: int, queries: int, keys: int
-    ) -> Allowed:
-        """The rows of `dense` for these queries, without building the others."""
-        sizes = Sizes(batch, heads, queries, keys)
-        for atom in self.atoms():
-            atom.fit(sizes)
-        device = rows.device
-        cells = Cells(
-            sizes,
-            batch=rearrange(torch.arange(batch, device=device), "batch -> batch 1 1 1"),
-            head=rearrange(torch.arange(heads, device=device), "heads -> 1 heads 1 1"),
-            query=rearrange(rows, "query -> 1 1 query 1"),
-            key=rearrange(torch.arange(keys, device=device), "key -> 1 1 1 key"),
-            first=self._first_real(sizes, device),
-        )
-        return self.on(cells)
-
-    def chunk(
-        self,
-        part: slice,
-        batch: int,
-        heads: int,
-        queries: int,
-        keys: int,
-        device: torch.device | str | None = None,
-    ) -> Allowed:
-        """The rows of `dense` for a slice of the queries, without building the others."""
-        every = torch.arange(*part.indices(queries), device=device)
-        return self.rows(every, batch, heads, queries, keys)
-
-    def mask_mod(self, queries: int | None = None, keys: int | None = None) -> Rule:
-        """The rule for FlexAttention's `create_block_mask`, with the lengths if it needs them.
-
-        Tell that function the batch and heads: where it is told None, it asks about row 0 alone.
-
-        Raises:
-            ValueError: If the rule needs the lengths, or holds tensors that fit no such sizes.
-        """
-        if None in (queries, keys) and any(atom.needs_lengths() for atom in self.atoms()):
-            raise ValueError(f"{self!r} depends on the lengths: mask_mod(queries=…, keys=…)")
-        sizes = self.sizes(queries, keys)
-        for atom in self.atoms():
-            atom.fit(sizes)
-        first = self._first_real(sizes, torch.get_default_device())
-        starts = None if first is None else rearrange(first, "batch 1 1 1 -> batch")
-        # FlexAttention counts the arguments in the code of a function, which a decorator hides.
-        return lambda batch, head, query, key: self.on(
-            Cells(
-                *(sizes, batch, head, query, key),
-                first=None if starts is None else starts.to(key.device)[batch],
-            )
-        )
-
-    def sizes(self, queries: int | None, keys: int | None, default: int = 1) -> Sizes:
-        """The sizes that the rules here are made for; lengths that none says are the default."""
-        spans = [(queries, keys), *(atom.spans() for atom in self.atoms())]
-        held = [atom.holds() for atom in self.atoms()]
-        queries, keys = (
-            next((n for n in known if n is not None), None) for known in zip(*spans, strict=True)
-        )
-        batch, heads = (max(sizes) for sizes in zip(*held, strict=True))
-        return Sizes(batch, heads, queries or keys or default, keys or queries or default)
-
-    def on(self, cells: Cells) -> Allowed:
-        """The mask at these cells."""
-        query, key = cells.query, cells.key
-        if self.counts_real_tokens and cells.first is not None:
-            query, key = query - cells.first, key - cells.first
-        return self.allows(cells.batch, cells.head, query, key)
-
     def fit(self, sizes: Sizes) -> None:
         """Check that the rule can answer for these sizes.
 
         Raises:
             ValueError: If it cannot, naming both sizes.
         """
-
-    def _first_real(self, sizes: Sizes, device: torch.device) -> Index | None:
-        """The first real token of each row, where a rule here counts from it."""
-        if not any(atom.counts_real_tokens for atom in self.atoms()):
-            return None
-        # Only rules that the answer depends on count: equal masks must give equal tensors.
-        known = [atom.keep(sizes.batch, sizes.keys, device) for atom in _normal.needed(self)]
-        keep = all_keep(known)
-        return None if keep is None else rearrange(first_of(keep), "batch -> batch 1 1 1")
 
     def positions(
         self, batch: int, queries: int, device: torch.device | str | None = None
@@ -229,18 +144,3 @@ class Mask(Forms):
     ) -> Bool[Tensor, "batch keys"] | None:
         """Which tokens are real; None where the mask does not say."""
         return None
-
-    def draw(self, n: int, batch: int = 0, head: int = 0) -> str:
-        """The mask of n queries and n keys as text: '#' may attend, '.' may not.
-
-        >>> from variants.masks import Causal, Window
-        >>> print((Causal() & Window(radius=1)).draw(4))
-        #...
-        ##..
-        .##.
-        ..##
-        """
-        held = [(batch + 1, head + 1), *(atom.holds() for atom in self.atoms())]
-        batches, heads = (max(sizes) for sizes in zip(*held, strict=True))
-        cells = self.dense(batches, heads, n, n).expand(batches, heads, n, n)
-        return drawn(cells[batch, head])

@@ -1,13 +1,15 @@
 """The padding mask."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from numbers import Integral
 
 import torch
 from einops import rearrange
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from variants.masks.mask import Allowed, Cells, Mask, Sizes
+from variants.masks._cells import Allowed, Cells, Sizes, a_tensor, content
+from variants.masks.mask import Mask
 
 
 class Padding(Mask):
@@ -19,7 +21,8 @@ class Padding(Mask):
 
     Raises:
         TypeError: If `keep` is not boolean or `lengths` not whole numbers.
-        ValueError: If not exactly one of the two is given, or its rank or sizes do not fit.
+        ValueError: If not exactly one of the two is given, or its rank or sizes do not fit; when
+            lowered for fewer keys than the longest sequence has.
     """
 
     name = "padding"
@@ -33,17 +36,29 @@ class Padding(Mask):
             raise ValueError("padding is told by lengths or by keep: give exactly one of the two")
         self._lengths = None if lengths is None else _whole(lengths)
         self._keep = None if keep is None else _boolean(keep)
+        self._longest = 0 if self._lengths is None else _longest(self._lengths)
 
     @classmethod
     def from_tokens(cls, tokens: Int[Tensor, "batch seq"], pad_id: int) -> "Padding":
         """The padding of a batch of token ids, of which pad_id is no real token."""
+        if a_tensor("tokens", tokens).is_floating_point() or not isinstance(pad_id, Integral):
+            raise TypeError(
+                "padding is told by token ids and the id that is padding; "
+                f"got {tokens.dtype} and pad_id={pad_id!r}"
+            )
         return cls(keep=tokens != pad_id)
+
+    def key(self) -> Hashable:
+        return content([self._lengths, self._keep])
 
     def holds(self) -> tuple[int, int]:
         return self._known().shape[0], 1
 
     def spans(self) -> tuple[int | None, int | None]:
         return None, None if self._keep is None else self._keep.shape[1]
+
+    def least_keys(self) -> int:
+        return self._longest
 
     def __repr__(self) -> str:
         if self._keep is None:
@@ -59,6 +74,11 @@ class Padding(Mask):
         if self._keep is not None and self._keep.shape[1] != sizes.keys:
             raise ValueError(
                 f"padding for {self._keep.shape[1]} keys does not fit {sizes.keys} keys"
+            )
+        # A captured graph would be tied to the longest sequence of its first batch.
+        if not torch.compiler.is_compiling() and self._longest > sizes.keys:
+            raise ValueError(
+                f"padding of a sequence of {self._longest} tokens does not fit {sizes.keys} keys"
             )
 
     def _known(self) -> Tensor:
@@ -88,13 +108,20 @@ def _whole(lengths: Tensor | Sequence[int]) -> Tensor:
         raise TypeError(f"lengths are whole numbers; got {lengths.dtype}")
     if lengths.ndim != 1:
         raise ValueError(f"lengths has shape (batch,); got {tuple(lengths.shape)}")
-    if not torch.compiler.is_compiling() and lengths.numel() and int(lengths.min()) < 0:
-        raise ValueError(f"lengths are 0 or more; got {int(lengths.min())}")
     return lengths
 
 
+def _longest(lengths: Tensor) -> int:
+    if torch.compiler.is_compiling() or not lengths.numel():
+        return 0
+    least, longest = map(int, lengths.aminmax())
+    if least < 0:
+        raise ValueError(f"lengths are 0 or more; got {least}")
+    return longest
+
+
 def _boolean(keep: Tensor) -> Tensor:
-    if keep.dtype != torch.bool:
+    if a_tensor("keep", keep).dtype != torch.bool:
         raise TypeError(f"keep is bool, True = a real token; got {keep.dtype}")
     if keep.ndim != 2:
         raise ValueError(f"keep has shape (batch, key); got {tuple(keep.shape)}")

@@ -1,7 +1,7 @@
 """The prefix."""
 
-from variants.masks._cells import whole
-from variants.masks.mask import Allowed, Index, Mask
+from variants.masks._cells import Allowed, Index, whole
+from variants.masks.mask import Mask
 
 
 class Prefix(Mask):
@@ -30,4 +30,4 @@ class Prefix(Mask):
         self.length = whole("length", length, 0)
 
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
-        return key < self.length
+        return (key >= 0) & (key < self.length)

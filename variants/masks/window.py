@@ -1,7 +1,7 @@
 """The sliding window."""
 
-from variants.masks._cells import whole
-from variants.masks.mask import Allowed, Index, Mask
+from variants.masks._cells import Allowed, Index, whole
+from variants.masks.mask import Mask
 
 
 class Window(Mask):
@@ -33,12 +33,11 @@ class Window(Mask):
                 "a window has either a radius or sides (left, right); "
                 f"got radius={radius}, left={left}, right={right}"
             )
-        if radius is not None:
-            left = right = radius
-        for side, reach in (("left", left), ("right", right)):
-            if reach is not None:
-                whole(side, reach, 0)
-        self.left, self.right = left, right
+        sides = {"radius": radius, "left": left, "right": right}
+        reach = {side: None if n is None else whole(side, n, 0) for side, n in sides.items()}
+        self.left, self.right = (
+            reach[side if radius is None else "radius"] for side in ("left", "right")
+        )
 
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
         allowed = key == key

@@ -1,11 +1,15 @@
 """The laws of the algebra, for what masks allow and for when they are equal."""
 
+from collections.abc import Iterator
+
+import jaxtyping
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from registry import build_encoder
 from variants.masks import (
     Blocks,
     Causal,
@@ -13,9 +17,11 @@ from variants.masks import (
     Dilated,
     Documents,
     Full,
+    GlobalTokens,
     Mask,
     Padding,
     Prefix,
+    RandomBlocks,
     Window,
 )
 
@@ -29,6 +35,8 @@ ATOMS: list[Mask] = [
     Prefix(2),
     Dilated(2),
     Blocks(2),
+    GlobalTokens(1),
+    RandomBlocks(1, count=2),
     LEFT,
     Padding(lengths=[3, 5]),
     Documents(torch.tensor([[0, 0, 0, 1, 1]])),
@@ -49,11 +57,27 @@ def cells(mask: Mask) -> Tensor:
     return mask.dense(BATCH, HEADS, N, N).expand(BATCH, HEADS, N, N)
 
 
+def same(one: Tensor | None, other: Tensor | None) -> bool:
+    return torch.equal(one, other) if one is not None and other is not None else one is other
+
+
 def assert_equal(left: Mask, right: Mask) -> None:
-    """Equal as values, in their hash, and in what they allow."""
+    """Equal as values, in their hash, in what they allow, and in all that an encoder asks them."""
     assert left == right
     assert hash(left) == hash(right)
     assert torch.equal(cells(left), cells(right))
+    assert same(left.keep(BATCH, N), right.keep(BATCH, N))
+    assert torch.equal(
+        left.positions(BATCH, N).expand(BATCH, N), right.positions(BATCH, N).expand(BATCH, N)
+    )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _unchecked() -> Iterator[None]:
+    """The laws ask thousands of small questions; what they call is checked by the other files."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 law = settings(max_examples=100, deadline=None, derandomize=True, database=None)
@@ -122,8 +146,7 @@ def test_the_laws_of_de_morgan(a: Mask, b: Mask) -> None:
 @given(masks, masks)
 def test_equal_masks_allow_the_same(a: Mask, b: Mask) -> None:
     if a == b:
-        assert hash(a) == hash(b)
-        assert torch.equal(cells(a), cells(b))
+        assert_equal(a, b)
     assert (a == b) == (b == a)
 
 
@@ -143,6 +166,48 @@ def test_operators_work_cell_by_cell(a: Mask, b: Mask) -> None:
     assert torch.equal(cells(a & b), cells(a) & cells(b))
     assert torch.equal(cells(a | b), cells(a) | cells(b))
     assert torch.equal(cells(~a), ~cells(a))
+
+
+def test_padding_is_known_however_the_mask_is_written() -> None:
+    a, b, padding = Causal(), Window(radius=1), Padding(lengths=[3, 5])
+    for mask in (
+        *(padding & a, padding & a | padding & b, ~(~padding | ~a), padding | (padding & a)),
+        *((padding | a) & padding, ~~padding & (a | b), Padding(lengths=[3, 5]) & a | padding & b),
+    ):
+        assert same(mask.keep(BATCH, N), padding.keep(BATCH, N)), mask
+    for mask in (padding | a, ~padding, padding & a | b, padding & ~padding, ~(padding & a)):
+        assert mask.keep(BATCH, N) is None, mask
+
+
+def test_documents_are_known_however_the_mask_is_written() -> None:
+    a, b, packed = Causal(), Window(radius=1), Documents(torch.tensor([[0, 0, 0, 1, 1]]))
+    for mask in (packed & a, packed & a | packed & b, ~(~packed | ~a)):
+        assert mask.positions(1, N).tolist() == [[0, 1, 2, 0, 1]], mask
+    assert (packed | a).positions(1, N).tolist() == [[0, 1, 2, 3, 4]]
+
+
+def test_two_ways_to_write_a_padded_mask_are_one_encoder() -> None:
+    encoder = build_encoder(
+        {"vocab_size": 8, "d_model": 8, "n_heads": 2, "n_layers": 1, "position": "learned"}, seed=0
+    )
+    tokens = torch.arange(10).reshape(2, 5) % 8
+    one, other = LEFT & (Causal() | Prefix(2)), LEFT & Causal() | Prefix(2) & LEFT
+    assert one == other
+    assert torch.equal(encoder(tokens, mask=one).hidden, encoder(tokens, mask=other).hidden)
+
+
+def test_a_forward_compares_no_tensors_that_it_need_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = Padding(lengths=[3, 5]), Padding(lengths=[4, 5])
+    monkeypatch.setattr(Padding, "key", lambda self: pytest.fail("the lengths were read"))
+    for mask in (one & other & ~Window(radius=1), one & (Causal() | Prefix(1)) & other):
+        assert same(mask.keep(BATCH, N), Padding(lengths=[3, 5]).keep(BATCH, N))
+        assert mask.dense(BATCH, 1, N, N).shape == (BATCH, 1, N, N)
+
+
+def test_a_rule_said_twice_is_said_once() -> None:
+    assert type(Causal() & Causal()) is Causal
+    assert type(Window(radius=1) | Window(left=1, right=1)) is Window
+    assert type(Causal() & Causal("last")) is not Causal
 
 
 def test_different_rules_are_not_equal() -> None:
@@ -196,6 +261,30 @@ def test_a_rule_must_answer_with_a_bool_tensor() -> None:
     with pytest.raises(TypeError, match=r"bool tensor; .* returned bool"):
         (Causal() & number).dense(1, 1, 2, 2)
 
+    class Distance(Mask):
+        def allows(self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+            return (query - key).float()
+
+    with pytest.raises(TypeError, match=r"bool tensor; Distance\(\) returned torch\.float32"):
+        (~Distance()).dense(1, 1, 2, 2)
+
+
+def test_a_tensor_is_no_rule() -> None:
+    with pytest.raises(TypeError, match=r"a function of .*; got Tensor .a boolean tensor: Dense"):
+        Mask.from_rule(torch.ones(2, 2) > 0)  # type: ignore[arg-type]
+
+
+def test_a_rule_must_answer_for_the_cells_that_it_is_asked_about() -> None:
+    table = torch.eye(3) > 0
+    indexed = Mask.from_rule(lambda batch, head, query, key: table[query, key])
+    assert torch.equal(indexed.chunk(slice(1, 3), 2, 2, 3, 3)[0, 0], table[1:])
+    for whole in (table, table.reshape(1, 1, 3, 3)):
+        mask = Mask.from_rule(lambda batch, head, query, key, whole=whole: whole)
+        with pytest.raises(ValueError, match=r"here \(2, 2, 1, 3\); .*table\[query, key\]"):
+            mask.chunk(slice(1, 2), 2, 2, 3, 3)
+    always = Mask.from_rule(lambda batch, head, query, key: torch.tensor(True))
+    assert always.dense(2, 2, 3, 3).shape == (1, 1, 1, 1)
+
 
 def test_a_mask_without_a_rule_says_what_to_override() -> None:
     class Empty(Mask):
@@ -207,7 +296,7 @@ def test_a_mask_without_a_rule_says_what_to_override() -> None:
 
 def test_a_mask_prints_as_it_is_written() -> None:
     assert repr(Causal() & ~Window(radius=2)) == "(Causal(align=None) & ~Window(left=2, right=2))"
-    assert repr(Prefix(2) | Full() & Blocks(3)) == "(Prefix(length=2) | Blocks(size=3))"
+    assert repr(Prefix(2) | Full() & Blocks(3)) == "(Prefix(length=2) | Blocks(size=3, radius=0))"
     assert repr(Mask.from_rule(by_head)) == "Mask.from_rule(by_head)"
 
 

@@ -2,8 +2,21 @@
 
 import pytest
 import torch
+from torch.nn.attention.flex_attention import create_mask
 
-from variants.masks import Blocks, Causal, Dilated, Documents, Full, Mask, Padding, Prefix, Window
+from variants.masks import (
+    Blocks,
+    Causal,
+    Dilated,
+    Documents,
+    Full,
+    GlobalTokens,
+    Mask,
+    Padding,
+    Prefix,
+    Window,
+)
+from variants.masks.testing import assert_same_mask
 
 LEFT = Padding(keep=torch.tensor([[False, False, True, True, True], [True] * 5]))
 
@@ -62,7 +75,8 @@ def test_which_tokens_are_real_passes_through_and_alone() -> None:
 
 def test_rules_that_count_tokens_count_real_ones_where_padding_is_on_the_left() -> None:
     real = slice(2, 5)
-    for rule in (Prefix(2), Blocks(2), Dilated(2), Causal() | Prefix(1), ~Blocks(2)):
+    combined = (Causal() | Prefix(1), ~Blocks(2), Window(radius=1) | GlobalTokens(1))
+    for rule in (Prefix(2), Blocks(2), Dilated(2), GlobalTokens(1), *combined):
         alone = rule.dense(1, 1, 3, 3).expand(1, 1, 3, 3)
         shifted = (rule & LEFT).dense(2, 1, 5, 5).expand(2, 1, 5, 5)
         assert torch.equal(shifted[:1, :, real, real], alone)
@@ -108,5 +122,24 @@ def test_padding_that_is_not_told_clearly_is_refused(
 def test_padding_for_other_sizes_is_refused() -> None:
     with pytest.raises(ValueError, match="padding for 2 sequences does not fit a batch of 3"):
         Padding(lengths=[1, 2]).dense(3, 1, 4, 4)
+    with pytest.raises(ValueError, match="sequence of 5 tokens does not fit 4 keys"):
+        (Padding(lengths=[2, 5]) & Causal()).dense(2, 1, 4, 4)
     with pytest.raises(ValueError, match="padding for 5 keys does not fit 8 keys"):
         (Causal() & LEFT).dense(2, 1, 8, 8)
+
+
+def test_lengths_that_the_sizes_leave_open_are_at_least_those_of_the_sequences() -> None:
+    mask = Padding(lengths=[2, 11])
+    assert create_mask(mask.mask_mod(), 2, 1, 11, 11, device="cpu").sum() == 11 * (2 + 11)
+    assert_same_mask(mask, Padding(keep=torch.arange(11) < torch.tensor([[2], [11]])))
+    with pytest.raises(ValueError, match="sequence of 11 tokens does not fit 10 keys"):
+        mask.mask_mod(keys=10)
+
+
+def test_where_many_documents_start_is_found_in_little_memory() -> None:
+    ids = torch.randint(4, (3, 9), generator=torch.Generator().manual_seed(0))
+    starts = Documents(ids).starts(3, 9)
+    for row, token in torch.cartesian_prod(torch.arange(3), torch.arange(9)).tolist():
+        assert starts[row, token] == ids[row].tolist().index(int(ids[row, token]))
+    long = Documents(torch.arange(200_000).expand(1, -1) // 3)  # each with each: 40 GB
+    assert long.positions(1, 200_000)[0, -3:].tolist() == [2, 0, 1]

@@ -13,9 +13,11 @@ from variants.masks import (
     Dilated,
     Documents,
     Full,
+    GlobalTokens,
     Mask,
     Padding,
     Prefix,
+    RandomBlocks,
     Window,
 )
 
@@ -36,6 +38,9 @@ RULES: list[tuple[Mask, Callable[[int, int, int, int], bool]]] = [
     (Prefix(0), lambda b, h, q, k: False),
     (Dilated(3), lambda b, h, q, k: k in range(q % 3, N, 3)),
     (Blocks(4), lambda b, h, q, k: (q < 4) == (k < 4)),
+    (Blocks(2, radius=1), lambda b, h, q, k: {q, k} & {2, 3} != set() or (q < 2) == (k < 2)),
+    (GlobalTokens(2), lambda b, h, q, k: min(q, k) < 2),
+    (GlobalTokens(0), lambda b, h, q, k: False),
     (Padding(lengths=[2, 5]), lambda b, h, q, k: k < (2, 5)[b]),
     (Padding(keep=torch.tensor(KEEP)), lambda b, h, q, k: KEEP[b][k]),
     (Documents(torch.tensor(IDS)), lambda b, h, q, k: IDS[b][q] == IDS[b][k]),
@@ -48,6 +53,10 @@ RULES: list[tuple[Mask, Callable[[int, int, int, int], bool]]] = [
     (Mask.from_rule(lambda b, h, q, k: (h == 1) | (k == b)), lambda b, h, q, k: h == 1 or k == b),
     (Causal() & ~Window(radius=1), lambda b, h, q, k: k <= q - 2),
     (Causal() | Prefix(2), lambda b, h, q, k: k <= q or k < 2),
+    (
+        (Window(radius=2) & Dilated(2)) | GlobalTokens(1),
+        lambda b, h, q, k: abs(q - k) in (0, 2) or q == 0 or k == 0,
+    ),
     (~(Blocks(3) | Dilated(2)), lambda b, h, q, k: q // 3 != k // 3 and (q - k) % 2 == 1),
 ]
 names = [f"{type(mask).__name__}-{number}" for number, (mask, _) in enumerate(RULES)]
@@ -99,7 +108,6 @@ def test_a_mask_is_no_larger_than_it_must_be(mask: Mask, shape: tuple[int, ...])
     assert mask.dense(BATCH, HEADS, N, N).shape == shape
 
 
-GLOBAL = Mask.from_rule(lambda batch, head, query, key: query < 1)
 DRAWINGS = [
     (Full(), "#### #### #### ####"),
     (~Full(), ".... .... .... ...."),
@@ -116,8 +124,13 @@ DRAWINGS = [
     (Documents(torch.tensor([[7, 7, 7, 2]])), "###. ###. ###. ...#"),
     (Dense(torch.eye(4).bool()), "#... .#.. ..#. ...#"),
     (Dilated(2) & Window(radius=2) & Causal(), "#... .#.. #.#. .#.#"),
-    (Window(radius=1) | Prefix(1) | GLOBAL, "#### ###. #### #.##"),
-    (Blocks(2) | Prefix(1) | GLOBAL | Dense(torch.eye(4).roll(2, 1) > 0), "#### ##.# #.## ####"),
+    (GlobalTokens(1), "#### #... #... #..."),
+    (Window(radius=1) | GlobalTokens(1), "#### ###. #### #.##"),
+    (
+        Blocks(2) | GlobalTokens(1) | Dense(torch.eye(4).roll(2, 1) > 0),
+        "#### ##.# #.## ####",
+    ),
+    (Blocks(1, radius=1), "##.. ###. .### ..##"),
 ]
 
 
@@ -141,12 +154,17 @@ def test_a_drawing_shows_the_row_and_the_head_that_were_asked_for() -> None:
     [
         (lambda: Window(), "either a radius or sides .left, right.; got radius=None, left=None"),
         (lambda: Window(radius=1, left=2), "got radius=1, left=2, right=None"),
-        (lambda: Window(radius=-1), "left is a whole number of at least 0; got left=-1"),
+        (lambda: Window(radius=-1), "radius is a whole number of at least 0; got radius=-1"),
         (lambda: Window(left=1, right=-2), "right is a whole number of at least 0; got right=-2"),
         (lambda: Prefix(-1), "length is a whole number of at least 0; got length=-1"),
         (lambda: Dilated(0), "rate is a whole number of at least 1; got rate=0"),
         (lambda: Blocks(0), "size is a whole number of at least 1; got size=0"),
-        (lambda: Window(radius=True), "left is a whole number of at least 0; got left=True"),
+        (lambda: Blocks(1, radius=-1), "radius is a whole number of at least 0; got radius=-1"),
+        (lambda: GlobalTokens(-1), "count is a whole number of at least 0; got count=-1"),
+        (lambda: RandomBlocks(0), "size is a whole number of at least 1; got size=0"),
+        (lambda: RandomBlocks(1, count=0), "count is a whole number of at least 1; got count=0"),
+        (lambda: RandomBlocks(1, seed=-1), "seed is a whole number of at least 0; got seed=-1"),
+        (lambda: Window(radius=True), "radius is a whole number of at least 0; got radius=True"),
         (lambda: Window(left=1.5), "left is a whole number of at least 0; got left=1.5"),  # pyright: ignore[reportArgumentType]
         (lambda: Prefix("2"), "length is a whole number of at least 0; got length='2'"),  # pyright: ignore[reportArgumentType]
         (lambda: Padding(lengths=[2, -1]), "lengths are 0 or more; got -1"),
