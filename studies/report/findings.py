@@ -1,0 +1,127 @@
+"""What a study found, in the form that its report prints: plain numbers, seed by seed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from store.intervals import Interval, t_interval, wilson
+
+if TYPE_CHECKING:
+    from store.records import Run
+    from studies.statistics import Verdict
+    from studies.tasks.task import Floors
+
+
+@dataclass(frozen=True)
+class Seed:
+    """One confirming run: what it measured, by (split, metric, length).
+
+    `curves` holds its training curves: by metric, (step, value) in the order of the steps.
+    """
+
+    run: "Run"
+    values: Mapping[tuple[str, str, int], float]
+    curves: Mapping[str, list[tuple[int, float]]]
+
+    @property
+    def ended_well(self) -> bool:
+        """Did it end with numbers, rather than with a reason?"""
+        return self.run.status == "done"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting that was tried in tuning, with its mean validation nll (nats) if it has one."""
+
+    label: str
+    nll: float | None
+    chosen: bool
+    at_edge: bool
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One arm on one panel."""
+
+    name: str
+    seeds: list[Seed]
+    tuning: list[Setting] = field(default_factory=list[Setting])
+
+    def values(self, metric: str, length: int, split: str = "test") -> dict[int, float]:
+        """The value of each seed that measured it."""
+        key = (split, metric, length)
+        return {seed.run.seed: seed.values[key] for seed in self.seeds if key in seed.values}
+
+    def interval(self, metric: str, length: int, split: str = "test") -> Interval | None:
+        """Mean and 95 % t-interval over seeds; None where nothing was measured."""
+        values = list(self.values(metric, length, split).values())
+        return t_interval(values) if values else None
+
+    def solved(self, length: int, threshold: float) -> Interval | None:
+        """Share of all seeds whose skill reaches the threshold, with its Wilson interval.
+
+        A seed that failed is one that did not solve it.
+        """
+        if not self.seeds:
+            return None
+        reached = sum(value >= threshold for value in self.values("skill", length).values())
+        return wilson(reached, len(self.seeds))
+
+    @property
+    def lost(self) -> list[Seed]:
+        """The seeds that ended without numbers."""
+        return [seed for seed in self.seeds if not seed.ended_well]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One task of a study, with all arms."""
+
+    label: str
+    task: str
+    trained: tuple[int, int]
+    steps: int
+    lengths: list[int]
+    floors: Mapping[int, "Floors"]
+    arms: list[Arm]
+
+    @property
+    def measured(self) -> list[tuple[str, int]]:
+        """Split and length of what is drawn: validation at trained lengths, then the test sets."""
+        own = {
+            length
+            for arm in self.arms
+            for seed in arm.seeds
+            for split, metric, length in seed.values
+            if split == "validation" and metric == "skill"
+        }
+        inside = sorted(own - set(self.lengths))
+        places = [
+            *(("validation", one) for one in inside),
+            *(("test", one) for one in self.lengths),
+        ]
+        return sorted(places, key=lambda place: place[1])
+
+    def floor(self, length: int) -> float:
+        """The accuracy at which skill is 0."""
+        return self.floors[length].highest
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Everything that a report says."""
+
+    study: str
+    question: str
+    about: str
+    panels: list[Panel]
+    verdicts: list["Verdict"]
+    threshold: float
+    protocol: Mapping[str, Any]
+    protocol_hash: str
+    differences: list[tuple[str, Mapping[str, Any]]]
+    hyperparameters: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    command: str
+    sources: list[str]

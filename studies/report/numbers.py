@@ -1,0 +1,86 @@
+"""Numbers as a report prints them: each with a key, so that a reader can check it again."""
+
+import html
+import math
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+
+@dataclass
+class Numbers:
+    """Every number of one page, by its key: the exact value and the text that is shown."""
+
+    known: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+
+    def show(self, value: float | None, key: str, digits: int = 2) -> str:
+        """A number as HTML that carries its key and its exact value.
+
+        Raises:
+            ValueError: If another number has this key.
+        """
+        exact, text = _exact(value), plain(value, digits)
+        if self.known.setdefault(key, (exact, text)) != (exact, text):
+            raise ValueError(f"two numbers of a page have the key {key!r}")
+        shown = html.escape(text)
+        return f'<data value="{exact}" data-key="{html.escape(key)}">{shown}</data>'
+
+
+def plain(value: float | None, digits: int = 2) -> str:
+    """A number with so many digits after the point; what is not there is n/a.
+
+    What is not 1 is not shown as 1; a zero has no sign.
+    """
+    if value is None or math.isnan(value):
+        return "n/a"
+    if digits == 0:
+        return f"{value:,.0f}"
+    text, least = f"{value:.{digits}f}", 10.0**-digits
+    if value != 1 and float(text) == 1:
+        text = f"{1 - math.copysign(least, 1 - value):.{digits}f}"
+    return text.lstrip("-") if float(text) == 0 else text.replace("-", "−", 1)
+
+
+def _exact(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, tuple[str, str]] = {}
+        self._open: tuple[str, str] | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = dict(attrs)
+        if tag == "data" and told.get("data-key"):
+            self._open = str(told["data-key"]), str(told.get("value") or "")
+
+    def handle_data(self, data: str) -> None:
+        if self._open is not None:
+            key, exact = self._open
+            before = self.found.get(key, (exact, ""))[1]
+            self.found[key] = (exact, before + data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "data":
+            self._open = None
+
+
+def read_numbers(page: str) -> dict[str, tuple[str, str]]:
+    """The numbers of a page, by key, as `Numbers.known` holds them."""
+    reader = _Reader()
+    reader.feed(page)
+    return reader.found
+
+
+def mismatches(page: str, fresh: Numbers) -> list[str]:
+    """What a page says other than the same page made anew; empty where all agree."""
+    told, now = read_numbers(page), fresh.known
+    lines = [f"{key}: the page has a number that the database lacks" for key in told.keys() - now]
+    lines += [f"{key}: the database has a number that the page lacks" for key in now.keys() - told]
+    lines += [
+        f"{key}: the page says {told[key][1]} ({told[key][0]}), the database {text} ({exact})"
+        for key, (exact, text) in now.items()
+        if key in told and told[key] != (exact, text)
+    ]
+    return sorted(lines)

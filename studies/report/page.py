@@ -1,0 +1,126 @@
+"""A report as one HTML page that needs nothing else, and as Markdown."""
+
+import io
+import re
+from collections.abc import Mapping
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from studies.report import wording
+from studies.report.figures import figures, style
+from studies.report.findings import Findings
+from studies.report.methods import methods
+from studies.report.numbers import Numbers, plain
+from studies.report.references import bibtex
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from matplotlib.figure import Figure
+
+METRICS = {
+    "skill": "Skill (0 = best blind guess, 1 = all right); mean ± half of the 95 % t-interval",
+    "accuracy": "Accuracy (share of right answers)",
+    "exact": "Exact match (share of sequences with every answer right)",
+}
+
+
+def html_page(findings: Findings) -> tuple[str, Numbers]:
+    """The page, and every number on it."""
+    from markupsafe import Markup
+
+    numbers, drawn = Numbers(), svgs(findings)
+
+    def figure(name: str, caption: str) -> Markup:
+        if name not in drawn:
+            return Markup("")
+        picture = Markup(drawn[name])  # our own drawing, whose texts matplotlib has escaped
+        label = Markup('<figure role="group" id="{}">{}<figcaption>{}</figcaption></figure>')
+        return label.format(f"figure-{name}", picture, caption)
+
+    def num(value: float | None, key: str, digits: int = 2) -> Markup:
+        return Markup(numbers.show(value, key, digits))
+
+    page = _environment(autoescape=True).get_template("page.html.j2")
+    style_sheet = Markup(_text("page.css"))
+    return page.render(
+        _words(findings) | {"figure": figure, "num": num, "css": style_sheet}
+    ), numbers
+
+
+def markdown_page(findings: Findings, pictures: Mapping[str, str]) -> str:
+    """The same as Markdown; `pictures` are the files of the figures, by name."""
+    page = _environment(autoescape=False).get_template("page.md.j2")
+
+    def figure(name: str, caption: str) -> str:
+        return f"![{caption}]({pictures[name]})" if name in pictures else ""
+
+    def num(value: float | None, key: str, digits: int = 2) -> str:
+        return plain(value, digits)
+
+    return page.render(_words(findings) | {"figure": figure, "num": num})
+
+
+def _words(findings: Findings) -> dict[str, Any]:
+    from studies.statistics import sentence
+
+    threshold = findings.threshold
+    return {
+        "f": findings,
+        "metrics": METRICS,
+        "answer": wording.answer(findings),
+        "counts": wording.counts(findings),
+        "names": wording.contrast_name,
+        "said": sentence,
+        "arm_sentence": lambda arm, panel: wording.arm_sentence(arm, panel, threshold),
+        "arm_names": list(dict.fromkeys(arm.name for p in findings.panels for arm in p.arms)),
+        "lost": [
+            (p.label, arm.name, s) for p in findings.panels for arm in p.arms for s in arm.lost
+        ],
+        "methods": methods(findings),
+        "bibtex": bibtex(findings),
+    }
+
+
+def _environment(autoescape: bool) -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("studies.report", "")
+    environment = Environment(
+        loader=loader,
+        autoescape=autoescape,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["upper_first"] = lambda text: text[:1].upper() + text[1:]
+    return environment
+
+
+def _text(name: str) -> str:
+    return resources.files("studies.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def svgs(findings: Findings) -> dict[str, str]:
+    """Every figure as the text of an `svg` element, with ids that no other figure has."""
+    with style():
+        return {name: _inline(_svg(draw()), name) for name, draw in figures(findings).items()}
+
+
+def _svg(figure: "Figure") -> str:
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    return file.getvalue()
+
+
+def _inline(svg: str, name: str) -> str:
+    """The element alone, without the head of a file and without fixed sizes."""
+    element = svg[svg.index("<svg") :]
+    element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
+    element = re.sub(r'(<svg[^>]*?) (?:width|height)="[^"]*"', r"\1", element)
+    element = re.sub(r'(<svg[^>]*?) (?:width|height)="[^"]*"', r"\1", element)
+    ids = re.findall(r'\bid="([^"]+)"', element)
+    for one in sorted(ids, key=len, reverse=True):
+        element = re.sub(
+            rf'(\bid="|href="#|url\(#){re.escape(one)}(?=["\)])', rf"\g<1>{name}-{one}", element
+        )
+    return element

@@ -1,0 +1,137 @@
+"""The sentences of a report; each follows from the findings and says nothing more."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from studies.report.findings import Arm, Findings, Panel
+
+if TYPE_CHECKING:
+    from studies.hypothesis import Hypothesis
+    from studies.statistics import Verdict
+
+COLOUR_OF = {
+    "supported": "#00785a",
+    "refuted": "#b3261e",
+    "inconclusive": "#8a5a00",
+    "not tested": "#6b7080",
+}
+"""The colour of each status of a verdict."""
+
+ORDER = tuple(COLOUR_OF)
+SIGNS = {"greater": ">", "less": "<", "different": "≠", "same": "≈"}
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far an arm's mean skill stays at or above the threshold.
+
+    `learned` is None where the longest trained length was not measured. `held` is the longest
+    length up to which it holds, `fell` the first at which it does not, with its skill.
+    """
+
+    learned: bool | None
+    held: int | None = None
+    fell: int | None = None
+    skill: float | None = None
+
+
+def reach(arm: Arm, panel: Panel, threshold: float) -> Reach:
+    """Follow the lengths upwards from the longest trained one."""
+    longest = panel.trained[1]
+    trained = arm.interval("skill", longest) or arm.interval("skill", longest, "validation")
+    if trained is None:
+        return Reach(None)
+    if trained.mean < threshold:
+        return Reach(False, skill=trained.mean)
+    held = longest
+    for length in sorted(length for length in panel.lengths if length > longest):
+        skill = arm.interval("skill", length)
+        if skill is None:
+            return Reach(True, held)
+        if skill.mean < threshold:
+            return Reach(True, held, length, skill.mean)
+        held = length
+    return Reach(True, held)
+
+
+def answer(findings: Findings) -> list[str]:
+    """The answer in two sentences: what became of the claims, and how far the arms reach."""
+    return [claims(findings.verdicts), reaches(findings)]
+
+
+def claims(verdicts: list["Verdict"]) -> str:
+    """How many of the primary hypotheses came to what, each by its claim."""
+    primary = [verdict for verdict in verdicts if not verdict.exploratory]
+    if not primary:
+        return "This study fixed no hypothesis, so no claim is tested."
+    groups = {
+        status: [verdict for verdict in primary if verdict.status == status] for status in ORDER
+    }
+    told = [
+        f"{len(group)} {status} ({'; '.join(contrast_name(v.hypothesis) for v in group)})"
+        for status, group in groups.items()
+        if group
+    ]
+    noun = "hypothesis" if len(primary) == 1 else "hypotheses"
+    return f"Of {len(primary)} {noun} fixed before the confirming runs: {', '.join(told)}."
+
+
+def contrast_name(hypothesis: "Hypothesis") -> str:
+    """A contrast in few signs, such as "rope > learned on shift"."""
+    sign = SIGNS[hypothesis.direction]
+    return f"{hypothesis.arm} {sign} {hypothesis.against} on {hypothesis.panel}"
+
+
+def reaches(findings: Findings) -> str:
+    """Which arms hold furthest beyond the trained lengths, and which did not learn, by panel."""
+    return "; ".join(_furthest(panel, findings.threshold) for panel in findings.panels) + "."
+
+
+def _furthest(panel: Panel, threshold: float) -> str:
+    found = {arm.name: reach(arm, panel, threshold) for arm in panel.arms}
+    learned = {name: one for name, one in found.items() if one.learned}
+    where, longest = f"on {panel.label}", panel.trained[1]
+    if not learned:
+        return f"{where}, no arm reaches skill {threshold:g} at length {longest}"
+    furthest = max(one.held or 0 for one in learned.values())
+    best = [name for name, one in learned.items() if one.held == furthest]
+    verb = "stays" if len(best) == 1 else "stay"
+    rest = len(learned) - len(best)
+    others = f", the {rest} other arms that learned fall earlier" if rest > 1 else ""
+    others = ", the other arm that learned falls earlier" if rest == 1 else others
+    idle = [name for name, one in found.items() if not one.learned]
+    missed = f"; {listed(idle)} did not learn the trained lengths" if idle else ""
+    if furthest == longest:
+        return (
+            f"{where}, no arm's mean skill stays at {threshold:g} or above beyond the trained "
+            f"lengths{missed}"
+        )
+    held = f"at {threshold:g} skill or above up to length {furthest}"
+    return f"{where}, {listed(best)} {verb} {held}{others}{missed}"
+
+
+def listed(names: list[str]) -> str:
+    """Names as one reads them aloud: a, b and c."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def arm_sentence(arm: Arm, panel: Panel, threshold: float) -> str:
+    """What became of one arm."""
+    found, longest = reach(arm, panel, threshold), panel.trained[1]
+    lost = arm.lost
+    tail = f" {len(lost)} of {len(arm.seeds)} seeds ended without numbers." if lost else ""
+    if found.learned is None:
+        return f"has no result at length {longest}.{tail}"
+    if not found.learned:
+        return f"did not learn: skill {found.skill:.2f} at length {longest}.{tail}"
+    if found.fell is None:
+        return f"holds to length {found.held}.{tail}"
+    return f"holds to length {found.held}, falls to skill {found.skill:.2f} at {found.fell}.{tail}"
+
+
+def counts(findings: Findings) -> str:
+    """How many runs stand behind the page, and how many of them ended without numbers."""
+    seeds = [seed for panel in findings.panels for arm in panel.arms for seed in arm.seeds]
+    lost = sum(not seed.ended_well for seed in seeds)
+    tail = f"; {lost} of them ended without numbers" if lost else ""
+    return f"{len(seeds)} confirming runs{tail}"

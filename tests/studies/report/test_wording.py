@@ -1,0 +1,78 @@
+"""The sentences of a report, on result sets with known answers."""
+
+from studies.report.wording import Reach, arm_sentence, counts, listed, reach, reaches
+from tests.studies.report.synthetic import arm, findings, panel
+
+WINNER = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93))
+LOSER = arm("learned", (1.0, 0.4, 0.1), (1.0, 0.5, 0.2))
+UNTAUGHT = arm("none", (0.1, 0.0, 0.0), (0.2, 0.0, 0.0))
+LOST = arm("wild", None, None)
+BIMODAL = arm("moody", (1.0, 1.0, 1.0), (1.0, 0.0, 0.0))
+
+
+def test_a_clear_winner_is_named_with_how_far_it_reaches() -> None:
+    said = reaches(findings(panel(WINNER, LOSER)))
+    assert said == (
+        "on shift, rope stays at 0.8 skill or above up to length 64, the other arm that learned "
+        "falls earlier."
+    )
+
+
+def test_a_tie_names_all_that_reach_as_far() -> None:
+    twin = arm("alibi", (1.0, 0.98, 0.9), (1.0, 0.98, 0.9))
+    said = reaches(findings(panel(WINNER, twin)))
+    assert said == "on shift, rope and alibi stay at 0.8 skill or above up to length 64."
+
+
+def test_an_arm_that_did_not_learn_is_never_said_to_have_not_extrapolated() -> None:
+    said = reaches(findings(panel(WINNER, UNTAUGHT)))
+    assert said.endswith("; none did not learn the trained lengths.")
+    assert arm_sentence(UNTAUGHT, panel(UNTAUGHT), 0.8) == (
+        "did not learn: skill 0.15 at length 16."
+    )
+
+
+def test_where_nobody_learned_nobody_wins() -> None:
+    assert reaches(findings(panel(UNTAUGHT))) == (
+        "on shift, no arm reaches skill 0.8 at length 16."
+    )
+
+
+def test_where_all_seeds_are_lost_there_is_no_result_and_they_are_counted() -> None:
+    assert arm_sentence(LOST, panel(LOST), 0.8) == (
+        "has no result at length 16. 2 of 2 seeds ended without numbers."
+    )
+    assert reaches(findings(panel(LOST))) == "on shift, no arm reaches skill 0.8 at length 16."
+    assert counts(findings(panel(LOST, WINNER))) == (
+        "4 confirming runs; 2 of them ended without numbers"
+    )
+
+
+def test_a_seed_that_is_lost_stays_in_the_share_that_solved() -> None:
+    half = arm("half", (1.0, 1.0, 1.0), None)
+    share = half.solved(64, 0.8)
+    assert share is not None
+    assert (share.mean, share.n) == (0.5, 2)
+
+
+def test_a_bimodal_arm_falls_by_its_mean_and_shows_its_share() -> None:
+    assert reach(BIMODAL, panel(BIMODAL), 0.8) == Reach(True, 16, 32, 0.5)
+    share = BIMODAL.solved(32, 0.8)
+    assert share is not None
+    assert share.mean == 0.5
+
+
+def test_one_seed_has_a_mean_and_no_interval() -> None:
+    lone = arm("lone", (1.0, 0.9, 0.85))
+    interval = lone.interval("skill", 64)
+    assert interval is not None
+    assert (interval.mean, interval.low) == (0.85, None)
+    assert arm_sentence(lone, panel(lone), 0.8) == "holds to length 64."
+
+
+def test_names_are_read_aloud() -> None:
+    assert [listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])] == [
+        "a",
+        "a and b",
+        "a, b and c",
+    ]
