@@ -44,7 +44,8 @@ def style() -> Iterator[None]:
     """Draw in the style of reports, whatever the reader's own settings are."""
     import matplotlib
 
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE}):
+    defaults: dict[Any, Any] = dict(matplotlib.rcParamsDefault)
+    with matplotlib.rc_context({**defaults, **STYLE}):
         yield
 
 
@@ -212,18 +213,17 @@ def contrasts(findings: Findings) -> "Figure":
     """Effects with their simultaneous intervals, against the smallest effect of interest."""
     from studies.report.wording import COLOUR_OF, contrast_name
 
-    shown = [verdict for verdict in findings.verdicts if verdict.effect is not None]
+    shown = [(one, one.effect) for one in findings.verdicts if one.effect is not None]
     figure, (axes,) = _figure(PAGE, 0.9 + 0.34 * max(1, len(shown)))
-    for row, verdict in enumerate(shown):
-        delta = verdict.hypothesis.smallest_effect
-        axes.add_patch(_band(row, delta))
-        low = verdict.effect if verdict.low is None else verdict.low
-        high = verdict.effect if verdict.high is None else verdict.high
+    for row, (verdict, effect) in enumerate(shown):
+        axes.add_patch(_band(row, verdict.hypothesis.smallest_effect))
+        low = effect if verdict.low is None else verdict.low
+        high = effect if verdict.high is None else verdict.high
         colour = COLOUR_OF[verdict.status]
         axes.plot([low, high], [row, row], color=colour, linewidth=1.6, solid_capstyle="butt")
-        axes.plot([verdict.effect], [row], "o", color=colour, markersize=5)
+        axes.plot([effect], [row], "o", color=colour, markersize=5)
     axes.axvline(0, color=FAINT, linewidth=0.8)
-    axes.set_yticks(range(len(shown)), [contrast_name(verdict.hypothesis) for verdict in shown])
+    axes.set_yticks(range(len(shown)), [contrast_name(one.hypothesis) for one, _ in shown])
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel("effect (difference of means over seeds; shaded: smaller than of interest)")

@@ -1,0 +1,124 @@
+"""What is written: the page, and beside it what a paper needs."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from registry.table import TABLES
+from studies.hypothesis import Hypothesis
+from studies.report.files import write_report
+from studies.report.findings import Findings
+from studies.report.methods import latex_table, methods
+from studies.report.numbers import mismatches, read_numbers
+from studies.report.page import html_page
+from studies.report.references import cited, known
+from studies.statistics import Verdict
+from tests.studies.report.synthetic import arm, findings, panel
+
+CLAIM = Hypothesis("further", "RoPE <b>reaches</b> further.", "rope", "learned", "shift", (32, 64))
+JUDGED = Verdict(CLAIM, "supported", 0.6, 0.5, 0.7, 0.002, 0.004, 2, 2, level=0.95, family=1)
+WINNER = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93))
+LOSER = arm("learned", (1.0, 0.4, 0.1), (1.0, 0.5, 0.2), None)
+
+
+@pytest.fixture(scope="module")
+def told() -> Findings:
+    return findings(panel(WINNER, LOSER), verdicts=[JUDGED])
+
+
+@pytest.fixture(scope="module")
+def folder(told: Findings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(told, tmp_path_factory.mktemp("report") / "new").parent
+
+
+def test_every_file_is_there_and_none_is_half_written(folder: Path) -> None:
+    names = {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
+    drawn = {"contrasts", *(f"panel1_{one}" for one in ("lengths", "heat_map", "learning", "cost"))}
+    assert names == {
+        *("report.html", "report.md", "scores.csv", "verdicts.csv"),
+        *("hyperparameters.tex", "references.bib"),
+        *(f"figures/{name}.{kind}" for name in drawn for kind in ("png", "pdf")),
+    }
+
+
+def test_the_answer_comes_first(folder: Path) -> None:
+    text = (folder / "report.md").read_text(encoding="utf-8").splitlines()
+    assert text[0] == "# Which arm reaches further?"
+    assert text[2].startswith(
+        "Of 1 hypothesis fixed before the confirming runs: 1 supported (rope > learned on shift). "
+        "On shift, rope stays at 0.8 skill or above up to length 64"
+    )
+
+
+def test_the_text_of_a_claim_cannot_become_markup(folder: Path) -> None:
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "RoPE &lt;b&gt;reaches&lt;/b&gt; further." in page
+    assert "<script" not in page
+
+
+def test_the_page_made_anew_has_the_same_numbers(folder: Path, told: Findings) -> None:
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert mismatches(page, html_page(told)[1]) == []
+    numbers = read_numbers(page)
+    assert numbers["panel1/rope/skill/64"][1] == "0.94"
+    assert float(numbers["panel1/rope/skill/64"][0]) == pytest.approx((0.95 + 0.93) / 2)
+    # Two of its three seeds ended with numbers, and none of the three solved length 64.
+    assert numbers["panel1/learned/solved/64"][0] == "0.0"
+    assert numbers["verdict1/effect"] == ("0.6", "0.60")
+
+
+def test_the_page_of_other_results_differs(folder: Path) -> None:
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    worse = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.5))
+    other = findings(panel(worse, LOSER), verdicts=[JUDGED])
+    lines = mismatches(page, html_page(other)[1])
+    assert any(line.startswith("panel1/rope/skill/64: the page says 0.94") for line in lines)
+
+
+def test_every_seed_is_in_the_scores_and_every_contrast_in_the_verdicts(folder: Path) -> None:
+    with (folder / "scores.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 * 3 * 2
+    assert {row["arm"] for row in rows} == {"rope", "learned"}
+    accuracy = next(row for row in rows if row["metric"] == "accuracy")
+    assert accuracy["floor"] == "0.2"
+    with (folder / "verdicts.csv").open(encoding="utf-8") as file:
+        (verdict,) = csv.DictReader(file)
+    assert (verdict["name"], verdict["status"], verdict["effect"]) == (
+        "further",
+        "supported",
+        "0.6",
+    )
+
+
+def test_a_table_for_latex_escapes_what_latex_reads() -> None:
+    table = latex_table(findings(panel(WINNER), hyperparameters={"d_model": "50 % & $x^2$ {a}"}))
+    assert r"d\_model & 50 \% \& \$x\textasciicircum{}2\$ \{a\} \\" in table
+    assert table.count(r"\midrule") == 1
+
+
+def test_the_methods_say_how_many_seeds_and_steps() -> None:
+    said = methods(findings(panel(WINNER)))
+    assert "shift(k=3) (10 steps), with lengths 2 to 16" in said
+    assert "2 fresh seeds an arm" in said
+    assert "none was tuned" in said
+
+
+def test_every_paper_that_a_part_or_task_names_has_an_entry() -> None:
+    entries = known()
+    lacking = {
+        (part.__name__, number)
+        for table in TABLES.values()
+        for part in map(table.__getitem__, table)
+        for number in cited(part.__doc__ or "")
+        if number not in entries
+    }
+    assert lacking == set()
+
+
+def test_entries_are_whole_and_have_keys_of_their_own() -> None:
+    keys = [re.match(r"@misc\{(\w+),", entry) for entry in known().values()]
+    assert all(keys)
+    assert len({key[1] for key in keys if key}) == len(keys)
