@@ -44,8 +44,8 @@ def style() -> Iterator[None]:
     """Draw in the style of reports, whatever the reader's own settings are."""
     import matplotlib
 
-    defaults: dict[Any, Any] = dict(matplotlib.rcParamsDefault)
-    with matplotlib.rc_context({**defaults, **STYLE}):
+    wanted: Any = {**matplotlib.rcParamsDefault, **STYLE}
+    with matplotlib.rc_context(wanted):
         yield
 
 
