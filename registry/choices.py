@@ -3,7 +3,9 @@
 import ast
 from collections.abc import Mapping
 from functools import cache, partial
-from typing import Annotated, Any, Literal, cast, get_origin
+from inspect import formatannotation
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -12,6 +14,8 @@ from pydantic import (
     PydanticUserError,
     SerializeAsAny,
     ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
 )
 from pydantic import create_model as make_model
 
@@ -63,13 +67,26 @@ def _annotation(annotation: Any) -> Any:
     for kind, table in TABLES.items():
         if annotation is table.contract:
             return Annotated[SerializeAsAny[Choice], among(kind)]
-    if get_origin(annotation) is tuple:  # YAML and JSON have lists alone
-        return Annotated[annotation, BeforeValidator(_from_list)]
+    arms = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ()
+    if any(get_origin(one) is tuple for one in (annotation, *arms)):
+        annotation = Annotated[annotation, BeforeValidator(_from_list)]
+    if len(arms) > 2:
+        return Annotated[annotation, WrapValidator(partial(_any_of, arms))]
     return annotation
 
 
 def _from_list(value: Any) -> Any:
+    """YAML and JSON have lists alone."""
     return tuple(cast(list[Any], value)) if isinstance(value, list) else value
+
+
+def _any_of(arms: tuple[Any, ...], value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """One sentence where pydantic would tell what each type of a union has against the value."""
+    try:
+        return check(value)
+    except ValidationError:
+        types = " or ".join(map(formatannotation, arms))
+        raise ValueError(f"input should be {types}; got {value!r}") from None
 
 
 def among(kind: str) -> BeforeValidator:

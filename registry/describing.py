@@ -54,11 +54,13 @@ def _says_name(node: ast.ClassDef, name: str) -> bool:
 
 
 def facts_of(part: type) -> Iterator[tuple[str, Any]]:
-    """What a class declares in the class variables of its contract, besides its name."""
-    for base in reversed(part.__mro__):
-        for name, annotation in inspect.get_annotations(base).items():
-            if name != "name" and "ClassVar" in str(annotation) and hasattr(part, name):
-                yield name, getattr(part, name)
+    """What a class declares in the annotated variables of its contract, besides its name."""
+    ours = (base for base in reversed(part.__mro__) if not base.__module__.startswith("torch."))
+    for base in ours:
+        for name in inspect.get_annotations(base):
+            value = getattr(part, name, None)
+            if name != "name" and value is not None and not callable(value):
+                yield name, value
 
 
 def describe(part: type) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from einops import rearrange
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
@@ -118,10 +118,10 @@ class Encoder(nn.Module):
         self._check(tokens, mask, positions)
         batch, seq = tokens.shape[:2]
         mask = self._effective(tokens, mask)
-        if positions is None:
-            positions = mask.positions(batch, seq, tokens.device)
-        index = self._place(positions.to(tokens.device), generator)
         keep = mask.keep(batch, seq, tokens.device)
+        if positions is None:
+            positions = _ending(mask.positions(batch, seq, tokens.device), keep)
+        index = self._place(positions.to(tokens.device), generator)
         seen: list[Tensor] | None = [] if need_weights else None
         hidden = self._run(self._embed(tokens), index, mask, seen)
         if keep is not None:
@@ -129,6 +129,12 @@ class Encoder(nn.Module):
         readout = self.readout(hidden, keep)
         logits = None if self.head is None else self.head(readout)
         return EncoderOutput(hidden, readout, logits, None if seen is None else tuple(seen))
+
+    @property
+    def draws(self) -> bool:
+        """Does each forward draw the positions of its tokens at random?"""
+        position: Any = self.positions[0]
+        return type(position).place is not Position.place
 
     def _effective(self, tokens: Tensor, mask: Mask | None) -> Mask:
         effective = self.mask if mask is None else self.mask & mask
@@ -141,8 +147,7 @@ class Encoder(nn.Module):
     ) -> Int[Tensor, "batch seq"]:
         position: Any = self.positions[0]
         # Making a generator stops a whole-graph capture: only a position that draws gets one.
-        draws = type(position).place is not Position.place
-        if draws and generator is None and not self.training:
+        if self.draws and generator is None and not self.training:
             generator = torch.Generator(index.device).manual_seed(0)
         return position.place(index, generator)
 
@@ -220,3 +225,14 @@ class Encoder(nn.Module):
             raise ValueError(
                 f"positions have shape ({batch} or 1, {seq}); got {tuple(positions.shape)}"
             )
+
+
+def _ending(
+    index: Int[Tensor, "batch_or_1 seq"], keep: Bool[Tensor, "batch seq"] | None
+) -> Int[Tensor, "batch_or_1 seq"]:
+    """Positions that end with the last real token: padding after it stands where it does."""
+    if keep is None:
+        return index
+    token = torch.arange(keep.shape[1], device=index.device)
+    last = torch.where(keep, token, 0).amax(dim=-1, keepdim=True)
+    return index.expand(keep.shape).gather(1, torch.minimum(token, last))

@@ -201,7 +201,7 @@ def write(folder: Path, text: str) -> Path:
 )
 def test_a_number_in_yaml_is_a_number(tmp_path: Path, text: str, theta: float) -> None:
     file = write(tmp_path, f"position: {{name: rope, theta: {text}}}")
-    assert encoder_config(file).position.options() == {"theta": theta}
+    assert encoder_config(file).position.options()["theta"] == theta
 
 
 @pytest.mark.parametrize(

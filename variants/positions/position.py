@@ -1,13 +1,17 @@
 """The contract of position encodings: five seams, all of which do nothing by default."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
+import torch.nn.functional as F
+from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from variants.dims import Dims
 from variants.part import Part
+
+Beyond = Literal["extends", "raises", "clamps", "rescales", "resamples"]
 
 
 class BeyondTableError(ValueError):
@@ -29,18 +33,25 @@ class Position(Part):
 
     Scores are q·k/√d_head; `bias` and `scores` are added after that scaling. Phases, slopes and
     buckets are computed in float32 or better whatever the dtype of the model.
+
+    Tokens of one sequence stand at indices that grow by one, from 0 at its first real token;
+    padding stands where the nearest real token does, and each packed document counts anew.
+
+    The facts below are true of a class with its default options, and of an object with its own.
     """
 
-    beyond: ClassVar[Literal["extends", "raises", "clamps", "rescales", "resamples"]] = "extends"
+    beyond: Beyond = "extends"
     """What happens past the longest trained index."""
-    sees_order: ClassVar[bool] = True
+    sees_order: bool = True
     """False: permuting the tokens permutes the outputs."""
-    sees_direction: ClassVar[bool] = True
+    sees_direction: bool = True
     """False: reversing the tokens reverses the outputs."""
-    distance_only: ClassVar[bool] = False
+    distance_only: bool = False
     """True: shifting all indices by a constant changes nothing."""
-    causal_only: ClassVar[bool] = False
+    causal_only: bool = False
     """True: right under a causal mask alone."""
+    longest: int | None = None
+    """One more than the largest index that it was built for; None: it was built for any."""
 
     def __init__(self, dims: Dims) -> None:
         super().__init__()
@@ -81,3 +92,19 @@ class Position(Part):
     ) -> Float[Tensor, "batch heads query key"] | None:
         """What is added to the scores depending on content; None adds nothing."""
         return None
+
+
+def relative(
+    q_index: Int[Tensor, "#batch query"], k_index: Int[Tensor, "#batch key"]
+) -> Int[Tensor, "#batch query key"]:
+    """How far each key stands after each query: negative for keys before it."""
+    query = rearrange(q_index, "batch query -> batch query 1")
+    return rearrange(k_index, "batch key -> batch 1 key") - query
+
+
+def lengths(index: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
+    """How many tokens the sequence of each token has, told from where its indices end."""
+    token = torch.arange(index.shape[1], device=index.device)
+    more = F.pad(index[:, 1:] == index[:, :-1] + 1, (0, 1), value=False)
+    end = torch.where(more, index.shape[1], token).flip(-1).cummin(dim=-1).values.flip(-1)
+    return index.gather(1, end) + 1

@@ -1,5 +1,7 @@
 """Sinusoidal position encoding."""
 
+from typing import Literal
+
 import torch
 from einops import einsum, rearrange
 from jaxtyping import Float, Int
@@ -18,13 +20,24 @@ class Sinusoidal(Position):
 
     Source: Vaswani et al. 2017, section 3.5 (arXiv:1706.03762).
 
+    Args:
+        base: Base of the wavelengths.
+        layout: "interleaved": sine and cosine of a pair are neighbours, as in the paper.
+            "concatenated": all sines, then all cosines, as in the authors' code. The two are one
+            permutation of channels apart.
+
     Raises:
         ValueError: If d_model is odd, or base is not positive.
     """
 
     name = "sinusoidal"
 
-    def __init__(self, dims: Dims, base: float = 10_000.0) -> None:
+    def __init__(
+        self,
+        dims: Dims,
+        base: float = 10_000.0,
+        layout: Literal["interleaved", "concatenated"] = "interleaved",
+    ) -> None:
         super().__init__(dims)
         if dims.d_model % 2:
             raise ValueError(
@@ -34,10 +47,12 @@ class Sinusoidal(Position):
         if base <= 0:
             raise ValueError(f"base must be positive; got base={base}")
         self.base = base
+        self.pairs = {"interleaved": "(pair two)", "concatenated": "(two pair)"}[layout]
 
     def embed(self, index: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
         width = self.dims.d_model
         channel = torch.arange(0, width, 2, device=index.device, dtype=torch.float64)
         frequency = self.base ** (-channel / width)
         angle = einsum(index.to(frequency), frequency, "batch seq, pair -> batch seq pair")
-        return rearrange([angle.sin(), angle.cos()], "two batch seq pair -> batch seq (pair two)")
+        waves = [angle.sin(), angle.cos()]
+        return rearrange(waves, f"two batch seq pair -> batch seq {self.pairs}")
