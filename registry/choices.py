@@ -1,7 +1,7 @@
 """Choices: a part named in a config, with options checked against its constructor."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from inspect import formatannotation
 from types import UnionType
@@ -14,7 +14,6 @@ from pydantic import (
     PydanticUserError,
     SerializeAsAny,
     ValidationError,
-    ValidatorFunctionWrapHandler,
     WrapValidator,
 )
 from pydantic import create_model as make_model
@@ -80,7 +79,7 @@ def _from_list(value: Any) -> Any:
     return tuple(cast(list[Any], value)) if isinstance(value, list) else value
 
 
-def _any_of(arms: tuple[Any, ...], value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+def _any_of(arms: tuple[Any, ...], value: Any, check: Callable[[Any], Any]) -> Any:
     """One sentence where pydantic would tell what each type of a union has against the value."""
     try:
         return check(value)

@@ -1,9 +1,13 @@
 """Rotary position embedding."""
 
+import csv
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from einops import rearrange
 from torch import Tensor
 
 from registry import ConfigError, build_encoder
@@ -11,26 +15,31 @@ from variants import Dims
 from variants.positions import RoPE
 
 
-def rope(d_head: int = 4, n_heads: int = 1) -> RoPE:
-    return RoPE(Dims(d_model=d_head * n_heads, n_heads=n_heads, d_head=d_head, n_layers=1))
+def rope(d_head: int = 4, n_heads: int = 1, **options: Any) -> RoPE:
+    dims = Dims(d_model=d_head * n_heads, n_heads=n_heads, d_head=d_head, n_layers=1)
+    return RoPE(dims, **options)
 
 
-def turned(heads: Tensor, *index: int) -> Tensor:
+def turned(heads: Tensor, *index: int, **options: Any) -> Tensor:
     """(heads, seq, d_head), with each token at its index."""
-    part = rope(heads.shape[-1], heads.shape[0])
+    part = rope(heads.shape[-1], heads.shape[0], **options)
     at = torch.tensor([index])
     return part.rotate(heads.unsqueeze(0), heads.unsqueeze(0), at, at)[0][0]
 
 
 @pytest.mark.parametrize(
-    ("vector", "expected"),
+    ("pairing", "vector", "expected"),
     [
-        ([1.0, 0.0, 0.0, 0.0], [0.5403, 0.8415, 0.0, 0.0]),
-        ([1.0, 2.0, 3.0, 4.0], [-1.1426, 1.9221, 2.9599, 4.0298]),
+        ("neighbours", [1.0, 0.0, 0.0, 0.0], [0.5403, 0.8415, 0.0, 0.0]),
+        ("neighbours", [1.0, 2.0, 3.0, 4.0], [-1.1426, 1.9221, 2.9599, 4.0298]),
+        ("halves", [1.0, 0.0, 0.0, 0.0], [0.5403, 0.0, 0.8415, 0.0]),
+        ("halves", [1.0, 2.0, 3.0, 4.0], [-1.9841, 1.9599, 2.4624, 4.0198]),
     ],
 )
-def test_neighbouring_channels_turn_together(vector: list[float], expected: list[float]) -> None:
-    out = turned(torch.tensor([[vector]]), 1)
+def test_the_two_channels_of_a_pair_turn_together(
+    pairing: str, vector: list[float], expected: list[float]
+) -> None:
+    out = turned(torch.tensor([[vector]]), 1, pairing=pairing)
     torch.testing.assert_close(out, torch.tensor([[expected]]), rtol=0, atol=1e-4)
 
 
@@ -84,6 +93,88 @@ def test_keys_may_stand_elsewhere_than_queries() -> None:
     q, k = rope().rotate(heads, heads, torch.tensor([[0, 0]]), torch.tensor([[1, 1]]))
     torch.testing.assert_close(q, heads, rtol=0, atol=0)
     torch.testing.assert_close(k[0], turned(heads[0], 1, 1), rtol=0, atol=0)
+
+
+def test_the_two_pairings_are_one_permutation_of_channels_apart() -> None:
+    heads = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(0)).double()
+    halves = rearrange(heads, "head seq (pair two) -> head seq (two pair)", two=2)
+    out = turned(halves, 0, 5, 900, pairing="halves")
+    expected = turned(heads, 0, 5, 900)
+    back = rearrange(out, "head seq (two pair) -> head seq (pair two)", two=2)
+    torch.testing.assert_close(back, expected, rtol=0, atol=1e-12)
+
+
+def test_a_quarter_of_a_head_turns_as_a_head_of_that_width_would_and_the_rest_stays() -> None:
+    heads = torch.randn(2, 3, 16, generator=torch.Generator().manual_seed(0))
+    out = turned(heads, 1, 2, 70, fraction=0.25)
+    torch.testing.assert_close(out[..., :4], turned(heads[..., :4], 1, 2, 70))
+    assert torch.equal(out[..., 4:], heads[..., 4:])
+
+
+TABLE = Path(__file__).with_name("rope_frequencies.csv")
+SIXTEEN_TIMES: dict[str, dict[str, Any]] = {
+    "none": {},
+    "linear": {"scaling": "linear", "factor": 16.0},
+    "ntk": {"scaling": "ntk", "factor": 16.0},
+    "yarn": {"scaling": "yarn", "factor": 16.0, "trained_length": 2048},
+}
+
+
+@pytest.mark.parametrize("scaling", SIXTEEN_TIMES)
+def test_frequencies_of_a_head_of_64_channels_made_sixteen_times_longer(scaling: str) -> None:
+    """Reference: computed from the published rules, for a trained length of 2,048 in YaRN."""
+    with TABLE.open() as file:
+        expected = [float(row[scaling]) for row in csv.DictReader(file)]
+    part = rope(64, **SIXTEEN_TIMES[scaling])
+    assert part.frequencies().tolist() == pytest.approx(expected, rel=2e-8)
+    assert part.beyond == ("extends" if scaling == "none" else "rescales")
+
+
+def test_interpolated_positions_are_positions_divided_by_the_factor() -> None:
+    heads = torch.randn(1, 3, 8, generator=torch.Generator().manual_seed(0)).double()
+    out = turned(heads, 0, 8, 400, scaling="linear", factor=4.0)
+    torch.testing.assert_close(out, turned(heads, 0, 2, 100), rtol=0, atol=1e-12)
+
+
+def test_yarn_sharpens_scores_by_the_square_of_its_temperature() -> None:
+    heads = torch.randn(1, 3, 64, generator=torch.Generator().manual_seed(0)).double()
+    norms = turned(heads, 0, 9, 4000, **SIXTEEN_TIMES["yarn"]).norm(dim=-1)
+    torch.testing.assert_close(norms, 1.27725887222 * heads.norm(dim=-1))
+    part = rope(64, fraction=0.5, **SIXTEEN_TIMES["yarn"])
+    at = torch.zeros(1, 3, dtype=torch.long)
+    half = part.rotate(heads.unsqueeze(0), heads.unsqueeze(0), at, at)[0][0]
+    torch.testing.assert_close(half[..., :32], 1.27725887222 * heads[..., :32])
+    assert torch.equal(half[..., 32:], heads[..., 32:])
+
+
+def test_yarn_works_for_trained_lengths_shorter_than_a_turn() -> None:
+    for length in (1, 4, 16):
+        part = rope(8, scaling="yarn", factor=2.0, trained_length=length)
+        assert part.frequencies().isfinite().all()
+        assert part.frequencies()[-1] == pytest.approx(10_000 ** (-6 / 8) / 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fraction": 0.375}, r"even number; got fraction=0.375 of d_head=8: 3 channels"),
+        ({"fraction": 0.01}, r"even number; got fraction=0.01 of d_head=8: 0.08 channels"),
+        ({"fraction": 1.5}, r"share of a head that turns, up to 1; got 1.5"),
+        ({"factor": 2.0}, r"factor has no effect without a scaling; got factor=2.0"),
+        ({"scaling": "linear"}, r"scaling=linear needs a factor above 1; got factor=1.0"),
+        ({"scaling": "ntk", "factor": 0.5}, r"needs a factor above 1; got factor=0.5"),
+        ({"trained_length": 9}, r"goes with scaling=yarn, and with no other; got scaling=none"),
+        ({"scaling": "yarn", "factor": 2.0}, r"goes with .* scaling=yarn, trained_length=None"),
+        ({"scaling": "yarn", "factor": 2.0, "trained_length": 0}, r"at least 1; got 0"),
+        ({"scaling": "ntk", "factor": 2.0, "fraction": 0.25}, r"no effect on a single pair"),
+        ({"pairing": "half"}, r"input should be 'neighbours' or 'halves'; got 'half'"),
+    ],
+)
+def test_options_that_cannot_be_or_do_nothing_are_refused(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build_encoder({"d_model": 8, "n_heads": 1, "position": {"name": "rope", **options}})
 
 
 def test_a_head_of_two_channels_works_and_an_odd_one_is_refused() -> None:

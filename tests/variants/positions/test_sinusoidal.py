@@ -1,5 +1,7 @@
 """Sinusoidal position encoding."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -9,14 +11,20 @@ from variants import Dims
 from variants.positions import Sinusoidal
 
 
-def rows(width: int, *index: int) -> Tensor:
-    return Sinusoidal(Dims(width, 1, width, 1)).embed(torch.tensor([index]))[0]
+def rows(width: int, *index: int, **options: Any) -> Tensor:
+    return Sinusoidal(Dims(width, 1, width, 1), **options).embed(torch.tensor([index]))[0]
 
 
 def test_the_row_of_index_one_is_known() -> None:
     expected = [0.841471, 0.540302, 0.046399, 0.998923, 0.002154, 0.999998]
     assert rows(6, 1)[0].tolist() == pytest.approx(expected, abs=1e-6)
     assert rows(6, 0)[0].tolist() == [0, 1, 0, 1, 0, 1]
+
+
+def test_sines_come_before_cosines_when_concatenated() -> None:
+    expected = [0.841471, 0.046399, 0.002154, 0.540302, 0.998923, 0.999998]
+    assert rows(6, 1, layout="concatenated")[0].tolist() == pytest.approx(expected, abs=1e-6)
+    assert rows(6, 0, layout="concatenated")[0].tolist() == [0, 0, 0, 1, 1, 1]
 
 
 def test_every_row_has_the_same_length_and_products_depend_on_distance() -> None:
