@@ -30,7 +30,7 @@ def alibi(n_heads: int, **options: Any) -> ALiBi:
     return ALiBi(Dims(d_model=n_heads, n_heads=n_heads, d_head=1, n_layers=1), **options)
 
 
-def powers(part: ALiBi, key: int = 1) -> list[float]:
+def powers(part: Any, key: int = 1) -> list[float]:
     """The slope of each head for a key so far after the query, as a power of one half."""
     bias = part.bias(torch.tensor([[0]]), torch.tensor([[key]])) / abs(key)
     return (-(-bias).log2()).flatten().tolist()
