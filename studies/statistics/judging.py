@@ -7,7 +7,7 @@ from studies.hypothesis import Hypothesis
 from studies.statistics.comparisons import Outcomes, UntestableError, chosen, samples
 from studies.statistics.decisions import decided
 from studies.statistics.frozen import Frozen
-from studies.statistics.holm import holm
+from studies.statistics.multiplicity import holm
 from studies.statistics.notes import notes
 from studies.statistics.permutation import Splits
 from studies.statistics.verdict import Verdict

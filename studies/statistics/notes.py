@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from store.intervals import wilson
 from studies.hypothesis import Hypothesis
+from studies.statistics.bimodality import modes
 from studies.statistics.comparisons import Sample
-from studies.statistics.modes import modes
 
 
 def notes(hypothesis: Hypothesis, pair: tuple[Sample, Sample], threshold: float) -> tuple[str, ...]:

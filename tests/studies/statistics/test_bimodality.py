@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from store.intervals import wilson
-from studies.statistics.modes import modes
+from studies.statistics.bimodality import modes
 
 
 def test_seeds_that_work_or_fail_are_two_groups() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studies.statistics.holm import holm
+from studies.statistics.multiplicity import holm
 
 
 def test_four_p_values_are_worked_by_hand() -> None:

@@ -1,0 +1,133 @@
+"""Times that may not be reached, against scipy and numbers worked by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from studies.statistics.times import Time, kaplan_meier, log_rank
+
+
+def censored(times: list[Time]) -> stats.CensoredData:
+    return stats.CensoredData(
+        uncensored=[one.steps for one in times if one.reached],
+        right=[one.steps for one in times if not one.reached],
+    )
+
+
+def drawn(seed: int, n: int, cap: int = 60) -> list[Time]:
+    steps = np.random.default_rng(seed).integers(1, 100, n)
+    return [Time(min(int(one), cap), bool(one < cap)) for one in steps]
+
+
+def test_a_curve_is_worked_by_hand() -> None:
+    # Reached at 100 (4 under way), 200 (3) and never by the two that end at 300.
+    found = kaplan_meier([Time(100), Time(200), Time(300, False), Time(300, False)])
+
+    assert found.times == (100, 200)
+    assert found.share == pytest.approx((3 / 4, 3 / 4 * 2 / 3))
+    assert found.median == 200
+    assert found.restricted_mean == pytest.approx(100 + 100 * 3 / 4 + 100 / 2)
+    assert (found.reached, found.runs, found.cap) == (2, 4, 300)
+
+
+def test_a_median_that_too_few_runs_reach_is_not_known() -> None:
+    found = kaplan_meier([Time(100), Time(300, False), Time(300, False)])
+
+    assert found.median is None
+
+
+def test_runs_that_never_get_there_count_with_the_cap() -> None:
+    found = kaplan_meier([Time(300, False)] * 3)
+
+    assert (found.times, found.restricted_mean, found.reached) == ((), 300, 0)
+
+
+def test_without_censoring_the_restricted_mean_is_the_mean() -> None:
+    assert kaplan_meier([Time(1), Time(4), Time(10)]).restricted_mean == pytest.approx(5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_curve_is_that_of_scipy(seed: int) -> None:
+    times = drawn(seed, 12)
+
+    found = kaplan_meier(times)
+
+    theirs = stats.ecdf(censored(times)).sf
+    assert found.share == pytest.approx(theirs.evaluate(np.array(found.times)))
+
+
+def test_a_cap_beyond_what_is_known_is_refused() -> None:
+    with pytest.raises(ValueError, match="nothing is known beyond step 300; got a cap of 400"):
+        kaplan_meier([Time(100), Time(300, False)], cap=400)
+
+
+def test_a_smaller_cap_looks_less_far() -> None:
+    assert kaplan_meier([Time(100), Time(300)], cap=200).restricted_mean == pytest.approx(150)
+
+
+def test_no_run_has_no_curve() -> None:
+    with pytest.raises(ValueError, match="got none"):
+        kaplan_meier([])
+
+
+@pytest.mark.parametrize("steps", [-1.0, float("inf"), float("nan")])
+def test_a_time_is_finite_and_not_negative(steps: float) -> None:
+    with pytest.raises(ValueError, match="finite and not negative"):
+        Time(steps)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_statistic_is_that_of_scipy(seed: int) -> None:
+    a, b = drawn(seed, 6), drawn(seed + 100, 7)
+
+    ours = log_rank(a, b)
+
+    theirs = stats.logrank(censored(a), censored(b)).statistic
+    # scipy counts from the other side.
+    assert abs(ours.statistic) == pytest.approx(abs(float(theirs)))
+
+
+def test_the_faster_arm_is_told() -> None:
+    fast = [Time(step) for step in (10, 12, 14, 16)]
+    slow = [Time(step) for step in (30, 35, 40)] + [Time(50, False)]
+
+    assert log_rank(fast, slow).statistic > 0
+    assert log_rank(fast, slow, "greater").p == pytest.approx(1 / 70)
+    assert log_rank(slow, fast, "less").p == pytest.approx(1 / 70)
+    assert log_rank(fast, slow, "less").p == pytest.approx(1)
+
+
+def test_arms_that_never_get_there_do_not_differ() -> None:
+    never = [Time(100, False)] * 4
+
+    assert log_rank(never, never).p == 1.0
+
+
+def test_an_arm_without_runs_is_refused() -> None:
+    with pytest.raises(ValueError, match="got 1 and 0"):
+        log_rank([Time(1)], [])
+
+
+run = st.builds(Time, st.integers(1, 9).map(float), st.booleans())
+runs = st.lists(run, min_size=1, max_size=4)
+
+
+@given(a=runs, b=runs)
+def test_swapping_the_arms_turns_the_statistic_round(a: list[Time], b: list[Time]) -> None:
+    one, other = log_rank(a, b), log_rank(b, a)
+
+    assert one.statistic == pytest.approx(-other.statistic)
+    assert one.p == pytest.approx(other.p)
+
+
+def test_the_permutation_test_keeps_its_level() -> None:
+    generator = np.random.default_rng(0)
+    rejected = 0
+    for _ in range(400):
+        steps = generator.exponential(50, 10).round() + 1
+        times = [Time(min(int(one), 60), bool(one < 60)) for one in steps]
+        rejected += log_rank(times[:5], times[5:]).p <= 0.05
+    # Exact, so at most 5 %; four standard errors of 400 draws are .044.
+    assert rejected / 400 <= 0.05 + 0.044
