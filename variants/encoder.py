@@ -174,7 +174,7 @@ class Encoder(nn.Module):
         batch, seq = x.shape[:2]
         sizes = Sizes(batch, self.dims.n_heads, seq, seq)
         attention = self.attention if seen is None else self.reference
-        prepared = None
+        prepared, factor = None, self.attention.length_factor(mask, sizes, x.device)
         for layer in range(self.dims.n_layers):
             if layer < len(self.positions):
                 position: Any = self.positions[layer]
@@ -183,7 +183,7 @@ class Encoder(nn.Module):
                 prepared = attention.prepare(mask, position, index, index, sizes)
             x = self.dropout(x) if layer == 0 else x
             run = self._runner(self.blocks[layer % len(self.blocks)])
-            x = run(x, position, index, attention, prepared, seen)
+            x = run(x, position, index, attention, prepared, seen, factor)
         return x if self.final_norm is None else self.final_norm(x)
 
     def _runner(self, block: nn.Module) -> Any:

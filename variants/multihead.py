@@ -49,6 +49,7 @@ class MultiHeadAttention(nn.Module):
         attention: Attention,
         prepared: Any,
         seen: list[Tensor] | None = None,
+        factor: Float[Tensor, "#batch #heads seq 1"] | None = None,
     ) -> Float[Tensor, "batch seq d_model"]:
         """Attend within x.
 
@@ -60,9 +61,11 @@ class MultiHeadAttention(nn.Module):
             prepared: What the backend prepared for this forward.
             seen: Where to append the weights, (batch, heads, query, key) before dropout; the
                 backend must be one that can show them.
+            factor: What each query is multiplied by, besides its scale.
         """
         q, k, v = (self._split(to(x)) for to in (self.to_q, self.to_k, self.to_v))
         q, k = self._scaled(self.norm_q(q)), self.norm_k(k)
+        q = q if factor is None else q * factor.to(q.dtype)
         q, k = position.rotate(q, k, index, index)
         dropout = self.dropout if self.training else 0.0
         if seen is None:

@@ -1,9 +1,11 @@
 """The contract of attention backends."""
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -11,6 +13,9 @@ from variants.dims import Dims
 from variants.masks.mask import Mask, Sizes
 from variants.part import Part
 from variants.positions.position import Position
+
+ROWS = 256
+"""How many queries are looked at together when keys are counted."""
 
 Scale = Literal["1/sqrt(d_head)", "1/d_head", "none", "learned"]
 
@@ -63,9 +68,13 @@ class Attention(Part):
         qk_norm: Whether queries and keys are divided by their root mean square over d_head (eps
             1e-6) and multiplied by gains that each layer learns, before positions turn them
             (Henry et al. 2020, arXiv:2010.04245; Dehghani et al. 2023, arXiv:2302.05442).
+        length_base: Base b of a logarithm: scores are multiplied by log_b n as well, n the number
+            of keys that the query may attend to, so that weights stay sharp over longer sequences.
+            e gives ln n (Chiang and Cholak 2022, arXiv:2202.12172); the trained length leaves
+            scores there as they are (Su 2021, kexue.fm/archives/8823). None: not at all.
 
     Raises:
-        ValueError: If n_kv_heads does not divide n_heads.
+        ValueError: If n_kv_heads does not divide n_heads, or length_base is not above 1.
     """
 
     softmax: ClassVar[bool] = True
@@ -77,9 +86,12 @@ class Attention(Part):
         scale: Scale = "1/sqrt(d_head)",
         n_kv_heads: int | None = None,
         qk_norm: bool = False,
+        length_base: float | None = None,
     ) -> None:
         super().__init__()
-        self.dims = dims
+        self.dims, self.length_base = dims, length_base
+        if length_base is not None and length_base <= 1:
+            raise ValueError(f"length_base is the base of a logarithm, above 1; got {length_base}")
         n_kv_heads = dims.n_heads if n_kv_heads is None else n_kv_heads
         if n_kv_heads < 1 or dims.n_heads % n_kv_heads:
             raise ValueError(
@@ -88,6 +100,25 @@ class Attention(Part):
                 f"n_kv_heads={n_kv_heads}"
             )
         self.heads = Heads(n_kv_heads, scale, qk_norm)
+
+    def length_factor(
+        self, mask: Mask, sizes: Sizes, device: torch.device
+    ) -> Float[Tensor, "#batch #heads query 1"] | None:
+        """What queries are multiplied by for the number of keys that each may attend to.
+
+        The keys are counted in slices of the queries, so the mask is never whole in memory.
+        """
+        if self.length_base is None:
+            return None
+        shape = (sizes.batch, sizes.heads, sizes.queries, sizes.keys)
+        counts: list[Tensor] = []
+        for start in range(0, sizes.queries, ROWS):
+            rows = slice(start, min(start + ROWS, sizes.queries))
+            allowed = mask.chunk(rows, *shape, device=device).expand(-1, -1, -1, sizes.keys)
+            count = allowed.sum(dim=-1, keepdim=True)
+            counts.append(count.expand(-1, -1, rows.stop - start, -1))
+        visible = torch.cat(counts, dim=2).clamp(min=1)
+        return visible.log() / math.log(self.length_base)
 
     @abstractmethod
     def prepare(
