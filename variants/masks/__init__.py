@@ -35,7 +35,7 @@ FlexAttention, a function     may attend       mask_mod; from_rule    0
 nn.MultiheadAttention and     **ignored**      to_ignore;             NaN with weights or in
 nn.TransformerEncoder,                         from_ignore            inference, else 0
 (q,k) or (b·h,q,k)
-their key_padding_mask,       **ignored**      ~keep;                 the same
+their key_padding_mask,       **ignored**      to_ignore_padding;     the same
 (b,k)                                          from_ignore_padding
 Hugging Face, (b,k) or        may attend       to_keep; from_keep     0 with "sdpa"
 (b,1 or h,q,k)

@@ -8,10 +8,13 @@ from einops import rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from variants.masks._cells import a_tensor
+from variants.masks._cells import Sizes, a_tensor
 
 if TYPE_CHECKING:
     from variants.masks.mask import Mask
+
+
+Device = torch.device | str | None
 
 
 class Forms:
@@ -21,11 +24,12 @@ class Forms:
     or values do not fit is refused with a TypeError or ValueError that names what came.
     """
 
+    sizes: Callable[..., Sizes]
     dense: Callable[..., Tensor]
     keep: Callable[..., Tensor | None]
 
     def to_ignore(
-        self, batch: int, heads: int, queries: int, keys: int
+        self, batch: int, heads: int, queries: int, keys: int, device: Device = None
     ) -> Bool[Tensor, "query key"] | Bool[Tensor, "batch_heads query key"]:
         """For `attn_mask` of nn.MultiheadAttention, `mask` of nn.TransformerEncoder: True = ignore.
 
@@ -33,7 +37,7 @@ class Forms:
         the heads of a batch row side by side. With `need_weights`, nn.MultiheadAttention answers
         NaN for a query that may attend to nothing.
         """
-        ignore = ~self.dense(batch, heads, queries, keys)
+        ignore = ~self.dense(batch, heads, queries, keys, device)
         if ignore.shape[:2] == (1, 1):
             return ignore[0, 0].expand(queries, keys)
         ignore = ignore.expand(batch, heads, queries, keys)
@@ -55,13 +59,30 @@ class Forms:
                 f"an ignore mask has shape (query, key) or (batch·heads, query, key); {came} "
                 "(four axes, True = keep: from_keep)"
             )
-        if heads is None or heads < 1 or tensor.shape[0] % heads:
+        if not isinstance(heads, int) or heads < 1 or tensor.shape[0] % heads:
             raise ValueError(
                 "an ignore mask of three axes is (batch·heads, query, key): give the number of "
                 f"heads, which divides the first axis; {came} and heads={heads}"
             )
         pattern = "(batch heads) query key -> batch heads query key"
         return Dense(~rearrange(tensor, pattern, heads=heads))
+
+    def to_ignore_padding(
+        self, batch: int, keys: int, device: Device = None
+    ) -> Bool[Tensor, "batch key"]:
+        """For `key_padding_mask` or `src_key_padding_mask`, (batch, key), True = ignore.
+
+        Raises:
+            ValueError: If the mask is more than padding.
+        """
+        heads = self.sizes(keys, keys).heads
+        keep = _padding_alone(self, self.dense(batch, heads, keys, keys, device), batch, keys)
+        if keep is None:
+            raise ValueError(
+                f"an ignore mask of padding holds padding and nothing else; got {self!r} "
+                "(any mask: to_ignore)"
+            )
+        return ~keep
 
     @staticmethod
     def from_ignore_padding(tensor: Tensor) -> "Mask":
@@ -77,7 +98,7 @@ class Forms:
         return Padding(keep=~tensor)
 
     def to_keep(
-        self, batch: int, heads: int, queries: int, keys: int
+        self, batch: int, heads: int, queries: int, keys: int, device: Device = None
     ) -> Int[Tensor, "batch key"] | Bool[Tensor, "batch heads_or_1 query key"]:
         """For `attention_mask` of a Hugging Face model: 1 = keep.
 
@@ -85,7 +106,7 @@ class Forms:
         of shape (batch, 1 or heads, query, key), which models hand on as it is, so it fits
         `attn_implementation="sdpa"`; "eager" would add it to the scores: give that `to_additive`.
         """
-        allowed = self.dense(batch, heads, queries, keys)
+        allowed = self.dense(batch, heads, queries, keys, device)
         keep = _padding_alone(self, allowed, batch, keys)
         return allowed.expand(batch, -1, queries, keys) if keep is None else keep.long()
 
@@ -113,7 +134,13 @@ class Forms:
         return Padding(keep=tensor > 0) if tensor.ndim == 2 else _of_four_axes(tensor > 0, came)
 
     def to_additive(
-        self, dtype: torch.dtype, batch: int, heads: int, queries: int, keys: int
+        self,
+        dtype: torch.dtype,
+        batch: int,
+        heads: int,
+        queries: int,
+        keys: int,
+        device: Device = None,
     ) -> Float[Tensor, "batch_or_1 heads_or_1 query_or_1 key"]:
         """What is added to the scores: 0 where a query may attend, -inf where it may not.
 
@@ -127,7 +154,7 @@ class Forms:
                 f"an additive mask is of a floating-point dtype; got {dtype} "
                 "(0/1 or bool: to_keep, to_ignore or dense)"
             )
-        allowed = self.dense(batch, heads, queries, keys)
+        allowed = self.dense(batch, heads, queries, keys, device)
         if _padding_alone(self, allowed, batch, keys) is None:
             # Over one query any mask has the shape of padding, whose batch rows are never shared.
             allowed = allowed.expand(batch if queries == 1 else -1, -1, queries, keys)
@@ -154,8 +181,8 @@ class Forms:
         if other.any():
             raise ValueError(
                 f"an additive mask holds 0 and -inf (or the minimum of its dtype); {came} with "
-                f"{tensor[other][0].item():g}, a bias on the scores, which is a Position's to add "
-                "(0.0 and 1.0, 1 = keep: from_keep(tensor.long()))"
+                f"{tensor[other][0].item():g}, a bias on the scores, which is a Position's to add"
+                + _meant(tensor[other])
             )
         return Dense(allowed) if tensor.ndim == 2 else _of_four_axes(allowed, came)
 
@@ -163,6 +190,17 @@ class Forms:
 def _came(tensor: Tensor) -> str:
     a_tensor("a mask", tensor)
     return f"got {tensor.dtype} of shape {tuple(tensor.shape)}"
+
+
+def _meant(others: Tensor) -> str:
+    """What the numbers of a float mask may have been meant to be."""
+    if others.eq(1).all():
+        return " (0.0 and 1.0, 1 = keep: from_keep(tensor.long()))"
+    if others.le(-1000).all():
+        return (
+            ' (for -inf, which scores cannot beat: tensor.masked_fill(tensor < 0, float("-inf")))'
+        )
+    return ""
 
 
 def _ignored(tensor: Tensor) -> str:
@@ -192,7 +230,7 @@ def _of_four_axes(allowed: Tensor, came: str) -> "Mask":
 
 def _padding_alone(mask: Forms, allowed: Tensor, batch: int, keys: int) -> Tensor | None:
     """Which tokens are real, where the mask says this and nothing else."""
-    keep = mask.keep(batch, keys)
+    keep = mask.keep(batch, keys, allowed.device)
     if keep is None or allowed.shape[1:3] != (1, 1):
         return None
     same = torch.equal(allowed.expand(batch, 1, 1, keys)[:, 0, 0], keep)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Attend = Callable[[Tensor], Tensor]
 States = Float[Tensor, "batch token width"]
 Reach = Bool[Tensor, "batch query key"]
+Crossing = Bool[Tensor, "batch other"]
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,12 @@ def subject_of(attend: nn.Module | Callable[..., Any], dtype: torch.dtype) -> Su
     """A copy of a module that can be handed a mask; a function as it is.
 
     Raises:
-        TypeError: If the module is none that is known.
+        TypeError: If the module is none that is known, or it is nothing that can be called.
     """
     from variants import Encoder
 
+    if not callable(attend):
+        raise TypeError(f"attention is a module or a function; got {type(attend).__name__}")
     if not isinstance(attend, nn.Module):
         return Subject(attend)
     module: Any = deepcopy(attend).to(dtype)
@@ -86,7 +89,10 @@ def states_of(run: Callable[..., Any], x: States, *mask: "Mask") -> States:
     try:
         out = run(x, *mask)
     except RuntimeError as error:
-        error.add_note(f"It was called with {x.dtype} of shape {tuple(x.shape)}.")
+        error.add_note(
+            f"It was called with {x.dtype} of shape {tuple(x.shape)}; "
+            "the arguments dtype, batch, length and width choose others."
+        )
         raise
     out = getattr(out, "hidden", getattr(out, "last_hidden_state", out))
     out = out[0] if isinstance(out, tuple | list) else out
@@ -102,8 +108,9 @@ def states_of(run: Callable[..., Any], x: States, *mask: "Mask") -> States:
 
 def influences(
     attend: Attend, x: States, other: States, gradient: bool
-) -> Iterator[tuple[str, Reach]]:
-    """For each way to find out, its name and which keys influence which queries.
+) -> Iterator[tuple[str, Crossing, Reach]]:
+    """For each way to find out, its name, which sequences of the batch influence which, and which
+    keys influence which queries of their sequence.
 
     Raises:
         AssertionError: If the answer is not finite.
@@ -119,37 +126,46 @@ def influences(
             f"the result is {before[row, query].sum().item()} at (batch {row}, query {query}); "
             "a query that may attend to nothing gets 0"
         )
-    yield "replacing the key's token", _by_replacing(attend, x, other, before)
+    yield "replacing the key's token", *_by_replacing(attend, x, other, before)
     if gradient:
-        yield "gradient", _by_gradient(attend, x, other)
+        yield "gradient", *_by_gradient(attend, x)
 
 
 @torch.no_grad()
-def _by_replacing(attend: Attend, x: States, other: States, before: States) -> Reach:
+def _by_replacing(
+    attend: Attend, x: States, other: States, before: States
+) -> tuple[Crossing, Reach]:
     least = torch.finfo(x.dtype).eps ** 0.6 * before.abs().max()
-    moved = []
-    for key in range(x.shape[1]):
-        replaced = x.clone()
-        replaced[:, key] = other[:, key] * x.abs().max()
-        change = (attend(replaced) - before).abs().amax(dim=-1)
-        moved.append(~(change <= least))  # NaN is a change
-    return rearrange(moved, "key batch query -> batch query key")
+    other = other * x.abs().max()
+
+    def moved(replace: Bool[Tensor, "#batch #key 1"]) -> Bool[Tensor, "batch query"]:
+        change = (attend(torch.where(replace, other, x)) - before).abs().amax(dim=-1)
+        return ~(change <= least)  # NaN is a change
+
+    rows, keys = (torch.arange(n) for n in x.shape[:2])
+    crossing = [moved(rearrange(rows == row, "row -> row 1 1")).any(dim=-1) for row in rows]
+    reach = [moved(rearrange(keys == key, "key -> 1 key 1")) for key in keys]
+    return torch.stack(crossing, dim=-1), torch.stack(reach, dim=-1)
 
 
-def _by_gradient(attend: Attend, x: States, other: States) -> Reach:
+def _by_gradient(attend: Attend, x: States) -> tuple[Crossing, Reach]:
     x = x.clone().requires_grad_()
     out = attend(x)
     if not out.requires_grad:
         raise ValueError("the result has no gradient to its inputs; gradient=False leaves it out")
-    reached = []
-    for query in range(x.shape[1]):
-        # A direction of its own for each channel: their plain sum is constant after a norm.
-        total = (out[:, query] * torch.linspace(1, 2, out.shape[2], dtype=x.dtype) ** 3).sum()
+    # A direction of its own for each channel: their plain sum is constant after a norm.
+    totals = out @ torch.linspace(1, 2, out.shape[2], dtype=x.dtype) ** 3
+
+    def reached(total: Float[Tensor, ""]) -> Bool[Tensor, "batch key"]:
         (slope,) = torch.autograd.grad(
             total, x, retain_graph=True, allow_unused=True, materialize_grads=True
         )
-        reached.append((slope != 0).any(dim=-1))
-    return rearrange(reached, "query batch key -> batch query key")
+        return (slope != 0).any(dim=-1)
+
+    rows, keys = (torch.arange(n) for n in x.shape[:2])
+    crossing = [reached(totals[row].sum()).any(dim=-1) for row in rows]
+    reach = [reached(totals[:, key].sum()) for key in keys]
+    return torch.stack(crossing), torch.stack(reach, dim=1)
 
 
 def after_layers(reach: Reach, layers: int) -> Reach:

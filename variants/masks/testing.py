@@ -15,7 +15,9 @@ from jaxtyping import Bool
 from torch import Tensor, nn
 
 from variants.masks._cells import Sizes, drawn
+from variants.masks._combinations import Both
 from variants.masks._probing import (
+    Crossing,
     Reach,
     States,
     after_layers,
@@ -44,10 +46,8 @@ def assert_same_mask(
     Raises:
         AssertionError: With both drawn side by side, and the first cell that differs.
     """
-    from variants.masks import Dense
-
-    masks = [Dense(mask) if isinstance(mask, Tensor) else mask for mask in (a, b)]
-    known = (masks[0] & masks[1]).sizes(queries, keys, default=8)
+    masks = [_mask(a), _mask(b)]
+    known = Both(*masks).sizes(queries, keys, default=8)
     shape = (batch or known.batch, heads or known.heads, known.queries, known.keys)
     first, second = (mask.dense(*shape).expand(shape) for mask in masks)
     differ = first != second
@@ -66,7 +66,7 @@ def assert_same_mask(
 
 def assert_no_leak(
     attend: nn.Module | Callable[[Tensor], Any],
-    mask: Mask,
+    mask: Mask | Tensor,
     *,
     batch: int | None = None,
     length: int | None = None,
@@ -79,14 +79,15 @@ def assert_no_leak(
 ) -> None:
     """A query is influenced by the keys that it may attend to, and by no others.
 
-    Each token is replaced in turn, and each output differentiated, at inputs of ordinary and of
-    huge size. What a query itself adds to its own scores is no leak.
+    Each token is replaced in turn, then each sequence of the batch, and each output differentiated,
+    at inputs of ordinary and of huge size. No other sequence of the batch may matter. What a query
+    itself adds to its own scores is no leak.
 
     Args:
         attend: nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder or Encoder,
             which is copied and handed the mask; or a function that applies the mask by itself.
-        mask: What every layer should obey.
-        batch: Sequences; by default as many as the mask holds, which is 1 where all are alike.
+        mask: What every layer should obey; a tensor is read as `Dense(tensor)`.
+        batch: Sequences; by default as many as the mask holds, and 2 where all are alike.
         length: Tokens; by default as many as the mask holds, else 6.
         width: Width of a token; by default that of the module, else 8.
         layers: How many layers pass on what they saw; by default those of the module, else 1.
@@ -96,20 +97,22 @@ def assert_no_leak(
         seed: Of the inputs.
 
     Raises:
-        AssertionError: Naming the first (batch, query, key), with drawings.
+        AssertionError: Naming the first (batch, query, key), with drawings; or the sequences.
         ValueError: If the result is random, has no gradient or another shape.
     """
-    subject = subject_of(attend, dtype)
+    subject, mask = subject_of(attend, dtype), _mask(mask)
     sizes = mask.sizes(length, length, default=6)
-    sizes = Sizes(batch or sizes.batch, max(subject.heads, sizes.heads), sizes.keys, sizes.keys)
+    batch = batch or (2 if sizes.batch == 1 else sizes.batch)
+    sizes = Sizes(batch, max(subject.heads, sizes.heads), sizes.keys, sizes.keys)
     passes_itself = subject.residual if residual is None else residual
     must, may = _reach(mask, sizes, layers or subject.layers, passes_itself)
     x, other = _inputs(sizes.batch, sizes.keys, width or subject.width, dtype, seed)
     given = [mask] * isinstance(attend, nn.Module)
     for scale in (1.0, LARGE):
-        for way, reached in influences(
+        for way, crossing, reached in influences(
             lambda tokens: states_of(subject.run, tokens, *given), scale * x, other, gradient
         ):
+            _refuse_crossing(crossing, f"inputs of size {scale:g}")
             how = f"found by {way}, inputs of size {scale:g}"
             _refuse(reached & ~may, "a forbidden key reaches a query", how, may, reached)
             if scale == 1:  # scores of huge inputs leave one key all the weight
@@ -182,6 +185,23 @@ def _reach(mask: Mask, sizes: Sizes, layers: int, residual: bool) -> tuple[Reach
     if keep is not None:  # what stands at padding is nobody's promise
         must = must & rearrange(keep, "batch query -> batch query 1")
     return must, may
+
+
+def _mask(given: Mask | Tensor) -> Mask:
+    from variants.masks import Dense
+
+    if not isinstance(given, Mask | Tensor):
+        raise TypeError(f"a mask is a Mask or a boolean tensor; got {type(given).__name__}")
+    return Dense(given) if isinstance(given, Tensor) else given
+
+
+def _refuse_crossing(crossing: Crossing, how: str) -> None:
+    others = crossing & ~torch.eye(crossing.shape[0], dtype=torch.bool)
+    if others.any():
+        row, other = others.nonzero()[0].tolist()
+        raise AssertionError(
+            f"sequence {other} of the batch reaches sequence {row}, which no mask allows; {how}"
+        )
 
 
 def _refuse(wrong: Reach, what: str, how: str, expected: Reach, reached: Reach) -> None:

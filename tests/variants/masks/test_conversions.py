@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+import numpy
 import pytest
 import torch
 from hypothesis import given, settings
@@ -82,6 +83,7 @@ def test_padding_stays_padding(mask: Mask) -> None:
     assert keep is not None
     twin = Padding(keep=keep)
     assert Mask.from_ignore_padding(~keep) == twin
+    assert torch.equal(mask.to_ignore_padding(BATCH, N), ~keep)
     assert mask.to_keep(*SIZES).dtype == torch.int64
     assert torch.equal(mask.to_keep(*SIZES), keep.long())
     assert Mask.from_keep(mask.to_keep(*SIZES)) == twin
@@ -92,6 +94,8 @@ def test_padding_stays_padding(mask: Mask) -> None:
 @pytest.mark.parametrize("mask", [Prefix(2), LEFT & Prefix(3), ~LEFT, LEFT | Prefix(1), Full()])
 def test_what_only_looks_like_padding_does_not_become_padding(mask: Mask) -> None:
     assert mask.to_keep(*SIZES).ndim == 4
+    with pytest.raises(ValueError, match=r"padding and nothing else; got .* \(any mask: to_ignore"):
+        mask.to_ignore_padding(BATCH, N)
     assert Mask.from_keep(mask.to_keep(*SIZES)).keep(BATCH, N) is None
     assert Mask.from_additive(mask.to_additive(torch.float32, *SIZES)).keep(BATCH, N) is None
 
@@ -166,12 +170,59 @@ REFUSED: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: Mask.from_additive(BOOL), TypeError, "got torch.bool of shape (5, 5) (1 or True = k"),
     (lambda: Mask.from_additive(FLOAT), ValueError, "(5, 5) with 1, a bias on the scores"),
     (lambda: Mask.from_additive(FLOAT * -1e4), ValueError, "with -10000, a bias on the scores"),
+    (
+        lambda: Mask.from_additive(-1e9 * BOOL.triu().double()),
+        ValueError,
+        "to add (for -inf, which",
+    ),
+    (
+        lambda: Mask.from_additive(BOOL.triu().float()),
+        ValueError,
+        "(0.0 and 1.0, 1 = keep: from_keep",
+    ),
+    (lambda: Mask.from_ignore(CELLS[0], heads=3.0), ValueError, "(3, 5, 5) and heads=3.0"),  # type: ignore[arg-type]
     (lambda: Mask.from_additive(FLOAT * torch.nan), ValueError, "with nan, a bias"),
     (lambda: Mask.from_additive(FLOAT * torch.inf), ValueError, "with inf, a bias"),
     (lambda: Mask.from_additive(0 * CELLS[0].float()), ValueError, "three may mean a batch or"),
     (lambda: Causal().to_additive(torch.bool, *SIZES), TypeError, "got torch.bool (0/1 or bool:"),
     (lambda: Causal().to_additive(torch.int64, *SIZES), TypeError, "got torch.int64"),
 ]
+
+
+FROM = (Mask.from_ignore, Mask.from_ignore_padding, Mask.from_keep, Mask.from_additive, Dense)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("convert", FROM, ids=lambda convert: convert.__name__)
+@pytest.mark.parametrize("given", [[[True, False]], numpy.ones((2, 2), bool), None], ids=type)
+def test_what_is_no_tensor_is_refused(convert: Callable[..., object], given: object) -> None:
+    with pytest.raises(TypeError, match=f"is a tensor; got {type(given).__name__} .torch.as_tens"):
+        convert(given)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("gradients", [True, False], ids=["gradients", "inference"])
+@pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
+def test_padding_for_torch_is_the_padding_that_it_reads(training: bool, gradients: bool) -> None:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 2).train(training)
+    x, mask = torch.randn(2, 5, 8), Padding(lengths=[3, 5])
+    with torch.set_grad_enabled(gradients):
+        padded = encoder(x, src_key_padding_mask=mask.to_ignore_padding(2, 5))
+        full = encoder(x, mask=mask.to_ignore(2, 2, 5, 5))
+    assert padded.shape == full.shape
+    keep = mask.keep(2, 5)
+    torch.testing.assert_close(padded[keep], full[keep])
+
+
+def test_what_is_converted_is_on_the_device_that_was_asked_for() -> None:
+    for converted in (
+        LEFT.to_ignore(*SIZES, device="meta"),
+        Causal().to_keep(*SIZES, device="meta"),
+        Causal().to_additive(torch.float32, *SIZES, device="meta"),
+    ):
+        assert converted.device.type == "meta"
 
 
 @pytest.mark.usefixtures("unchecked")

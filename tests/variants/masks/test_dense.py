@@ -1,5 +1,7 @@
 """Dense and Documents: tensors whose sizes must be meant."""
 
+import re
+
 import pytest
 import torch
 
@@ -29,6 +31,21 @@ def test_a_tensor_of_other_sizes_is_refused(shape: tuple[int, ...]) -> None:
         mask.dense(2, 2, 3, 3)
 
 
+@pytest.mark.parametrize(
+    ("shape", "meant"),
+    [
+        ((2, 5), "of shape (batch, key)? That is Padding(keep=…)"),
+        ((2, 1, 5), "one row for all queries? That is Padding(keep=…)"),
+        ((2, 1, 1, 5), "one row for all queries? That is Padding(keep=…)"),
+        ((4, 5, 5), "one a head? That has shape (1, heads, query, key)"),
+        ((8, 5, 5), "of batch·heads? That is Mask.from_ignore(…, heads=…), where True = ignore"),
+    ],
+)
+def test_a_tensor_of_other_sizes_is_told_what_it_may_be(shape: tuple[int, ...], meant: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"= (2, 4, 5, 5) ({meant})")):
+        Dense(torch.ones(shape) > 0).dense(2, 4, 5, 5)
+
+
 @pytest.mark.parametrize("shape", [(3,), (1, 1, 1, 3, 3)])
 def test_a_tensor_of_another_rank_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"shape \(query, key\), \(batch, query, key\) or"):
@@ -53,5 +70,7 @@ def test_a_mask_of_numbers_is_refused(dtype: torch.dtype) -> None:
 def test_documents_are_told_by_whole_numbers_of_two_axes() -> None:
     with pytest.raises(TypeError, match=r"whole numbers; got torch\.float32"):
         Documents(torch.zeros(2, 3))
+    with pytest.raises(TypeError, match=r"ids is a tensor; got list .torch.as_tensor makes one"):
+        Documents([[0, 0, 1]])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"shape \(batch, token\); got \(3,\)"):
         Documents(torch.zeros(3, dtype=torch.long))

@@ -108,6 +108,7 @@ def test_what_padding_says_is_on_the_device_that_was_asked_for() -> None:
         ({"lengths": torch.tensor([1.0])}, TypeError, "whole numbers; got torch.float32"),
         ({"lengths": torch.tensor([[1]])}, ValueError, r"shape \(batch,\); got \(1, 1\)"),
         ({"keep": torch.ones(1, 1)}, TypeError, "True = a real token; got torch.float32"),
+        ({"keep": [[True, False]]}, TypeError, "keep is a tensor; got list"),
         ({"keep": torch.ones(1) > 0}, ValueError, r"shape \(batch, key\); got \(1,\)"),
     ],
 )
@@ -117,6 +118,14 @@ def test_padding_that_is_not_told_clearly_is_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         Padding(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_padding_comes_from_token_ids_and_the_id_of_padding() -> None:
+    with pytest.raises(TypeError, match=r"token ids and the id .* torch\.int64 and pad_id=None"):
+        Padding.from_tokens(torch.tensor([[1, 0]]), None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"got torch\.float32 and pad_id=0"):
+        Padding.from_tokens(torch.ones(1, 2), 0)
 
 
 def test_padding_for_other_sizes_is_refused() -> None:

@@ -107,11 +107,16 @@ def ours(attention: str, **options: object) -> nn.Module:
     return build_encoder({**sizes, "attention": attention, **options}, seed=0)
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("mask", [*MASKS, *EMPTY], ids=lambda mask: f"{mask!r:.40}")
 @pytest.mark.parametrize("attention", list(registry.attentions))
 def test_our_encoder_obeys_every_mask_with_every_backend(attention: str, mask: Mask) -> None:
-    for placement in ("pre", "post"):
-        assert_no_leak(ours(attention, norm_placement=placement, position="rope"), mask)
+    assert_no_leak(ours(attention, position="rope"), mask)
+
+
+@pytest.mark.parametrize("placement", list(registry.norm_placements))
+def test_our_encoder_obeys_its_mask_wherever_the_norm_stands(placement: str) -> None:
+    assert_no_leak(ours("sdpa", norm_placement=placement), RIGHT & Causal())
 
 
 def query_rows(keep: Mask) -> Tensor:
@@ -168,6 +173,47 @@ def test_a_planted_bug_is_caught(name: str) -> None:
         assert_no_leak(attend, mask, batch=BATCH)
 
 
+NORM = nn.BatchNorm1d(WIDTH, track_running_stats=False, dtype=torch.float64)
+PACKED = torch.block_diag(torch.ones(N, N), torch.ones(N, N)) > 0
+
+
+def as_one_sequence(x: Tensor, fill: float) -> Tensor:
+    """The batch laid end to end, kept apart by a number that is added to the scores."""
+    apart = torch.zeros(PACKED.shape, dtype=x.dtype).masked_fill(~PACKED, fill)
+    one = fused(rearrange(x, "b t w -> 1 (b t) w"), apart)
+    return rearrange(one, "1 (b t) w -> b t w", b=BATCH)
+
+
+ACROSS: dict[str, Callable[[Tensor], Tensor]] = {
+    "a norm over the batch": lambda x: rearrange(
+        NORM(rearrange(fused(x, None), "b t w -> b w t")), "b w t -> b t w"
+    ),
+    "tokens and batch confused": lambda x: (
+        rearrange(fused(rearrange(x, "b t w -> t b w"), None), "t b w -> b t w") + fused(x, None)
+    ),
+    "a mean of the batch": lambda x: fused(x, None) + 1e-3 * x.mean(0, keepdim=True),
+    "the row before": lambda x: fused(x, None) + x.roll(1, 0),
+    "packed, a finite number apart": lambda x: as_one_sequence(x, -1e4),
+}
+
+
+@pytest.mark.parametrize("name", ACROSS)
+def test_what_comes_from_another_sequence_is_caught(name: str) -> None:
+    for mask in (Full(), Documents(torch.zeros(BATCH, N, dtype=torch.long))):
+        with pytest.raises(
+            AssertionError, match=r"sequence 1 of the batch reaches sequence 0, which no mask allo"
+        ):
+            assert_no_leak(ACROSS[name], mask)
+    with pytest.raises(AssertionError, match="sequence 1 of the batch reaches sequence 0"):
+        assert_no_leak(lambda x: ACROSS[name](x.detach()), Full(), gradient=False)
+
+
+def test_sequences_that_are_kept_apart_pass() -> None:
+    assert_no_leak(lambda x: as_one_sequence(x, -math.inf), Full())
+    with pytest.raises(AssertionError, match="sequence 0 of the batch reaches sequence 1"):
+        assert_no_leak(lambda x: fused(x, None) + x.cumsum(0) - x, Full())
+
+
 def test_a_finite_fill_passes_at_ordinary_scores_which_is_why_large_ones_are_tried() -> None:
     mask = Causal()
     x = torch.randn(BATCH, N, WIDTH, dtype=torch.float64)
@@ -190,7 +236,7 @@ def test_a_leak_is_named_and_drawn() -> None:
 def test_what_is_missing_is_named_too() -> None:
     blind = lambda x: fused(x, torch.eye(3) > 0)  # noqa: E731
     with pytest.raises(
-        AssertionError, match=r"does not reach its query at \(batch 0, query 1, key 0\), .* of 3"
+        AssertionError, match=r"does not reach its query at \(batch 0, query 1, key 0\), .* of 6"
     ):
         assert_no_leak(blind, Causal(), length=3)
 
@@ -226,7 +272,7 @@ def test_answers_come_out_of_tuples_and_model_outputs() -> None:
     assert_no_leak(lambda x: encoder(x, mask=mask), mask, batch=BATCH, layers=2, residual=True)
     with pytest.raises(TypeError, match="answers with a tensor; got NoneType"):
         assert_no_leak(lambda x: None, mask)
-    with pytest.raises(ValueError, match=r"over \(1, 6, 8\) answers with .*; got \(1, 8, 6\)"):
+    with pytest.raises(ValueError, match=r"over \(2, 6, 8\) answers with .*; got \(2, 8, 6\)"):
         assert_no_leak(lambda x: x.mT, mask)
 
 
@@ -239,6 +285,22 @@ def test_an_answer_that_is_random_or_has_no_gradient_is_refused() -> None:
     assert_no_leak(detached, Causal(), batch=BATCH, gradient=False)
 
 
+def test_a_tensor_is_a_mask_of_what_may_be_attended() -> None:
+    attention = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
+    assert_no_leak(attention, torch.ones(4, 4).tril() > 0)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_mask_or_no_attention_is_named() -> None:
+    with pytest.raises(TypeError, match="a mask is a Mask or a boolean tensor; got list"):
+        assert_same_mask([[True]], Full())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a mask is a Mask or a boolean tensor; got NoneType"):
+        assert_no_leak(nn.MultiheadAttention(8, 2), None)  # type: ignore[arg-type]
+    for check in (lambda it: assert_no_leak(it, Full()), assert_padding_invariant):
+        with pytest.raises(TypeError, match="attention is a module or a function; got int"):
+            check(3)  # type: ignore[arg-type]
+
+
 def test_another_module_is_given_as_a_function() -> None:
     with pytest.raises(TypeError, match="Linear takes a mask in a way that is not known"):
         assert_no_leak(nn.Linear(8, 8), Full())
@@ -249,7 +311,10 @@ def test_a_dtype_that_does_not_fit_is_named() -> None:
     attend = lambda x: attention(x, x, x, attn_mask=Causal().to_ignore(*SIZES))  # noqa: E731
     with pytest.raises(RuntimeError) as caught:
         assert_no_leak(attend, Causal(), batch=BATCH)
-    assert caught.value.__notes__ == ["It was called with torch.float64 of shape (2, 6, 8)."]
+    assert caught.value.__notes__ == [
+        "It was called with torch.float64 of shape (2, 6, 8); "
+        "the arguments dtype, batch, length and width choose others."
+    ]
     assert_no_leak(attend, Causal(), batch=BATCH, dtype=torch.float32)
 
 
@@ -271,6 +336,8 @@ def test_masks_that_differ_are_drawn_side_by_side() -> None:
 
 
 def test_masks_and_tensors_that_allow_the_same_are_the_same() -> None:
+    assert_same_mask(torch.zeros(5, 5) > 0, ~Full())
+    assert_same_mask(~Full(), Dense(torch.zeros(5, 5) > 0) & Full())
     assert_same_mask(Causal(), Window(right=0))
     assert_same_mask(Causal(), torch.ones(4, 4).tril() > 0)
     assert_same_mask(torch.ones(2, 3, 3) > 0, Full())
