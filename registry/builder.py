@@ -171,7 +171,11 @@ class _Builder:
 
         initializer = self.part("initializer", "initializer")
         placement = next(one for one in encoder.modules() if isinstance(one, NormPlacement))
-        gain = (initializer if initializer.depth_scaled else placement).gain
+
+        def gain(path: str) -> float:
+            outer = 1.0 if initializer.depth_scaled else placement.gain(path)
+            return initializer.gain(path) * outer
+
         own = [path for path, module in encoder.named_modules() if _initializes_itself(module)]
         with torch.no_grad():
             for path, module in encoder.named_modules():

@@ -9,7 +9,8 @@ from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, Field, SerializeAsAny, ValidationError
 
-from registry.choices import STRICT, Choice, among, build_mask, build_part, resolve
+from registry.choices import STRICT, Choice, among, resolve
+from registry.fitting import misfits
 from registry.problems import ConfigError, Problem, mapping, problems_of
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -156,16 +157,10 @@ def _part_problems(data: Mapping[str, Any]) -> list[Problem]:
         return []
     if not (_is_size(d_head) or (d_head is None and sizes["d_model"] % sizes["n_heads"] == 0)):
         return []
-    problems: list[Problem] = []
-    for kind in ("mask", *PARTS):
-        chosen = _resolved(kind, data)
-        if chosen is None:
-            continue
-        try:
-            _try_part(kind, chosen, _dims(data))
-        except ConfigError as error:
-            problems += [problem.under(kind) for problem in error.problems]
-    return problems
+    choices = {kind: _resolved(kind, data) for kind in ("mask", *PARTS)}
+    chosen = {kind: choice for kind, choice in choices.items() if choice is not None}
+    checkpointing = data.get("gradient_checkpointing") is True
+    return list(misfits(chosen, _dims(data), checkpointing))
 
 
 def _resolved(kind: str, data: Mapping[str, Any]) -> Choice | None:
@@ -173,20 +168,6 @@ def _resolved(kind: str, data: Mapping[str, Any]) -> Choice | None:
         return resolve(kind, data.get(kind, EncoderConfig.model_fields[kind].default))
     except ConfigError:
         return None  # told with the errors of the fields
-
-
-def _try_part(kind: str, chosen: Choice, dims: Any) -> None:
-    import torch
-
-    from variants.norms.layernorm import LayerNorm
-
-    if kind == "mask":
-        build_mask(chosen)
-        return
-    given = (dims, lambda: LayerNorm(dims)) if kind == "norm_placement" else (dims,)
-    # Not on torch's meta device: filling a table there imports its compiler, for two seconds.
-    with torch.random.fork_rng(devices=[]):  # pyright: ignore[reportUnknownMemberType]
-        build_part(kind, chosen, *given)
 
 
 def encoder_config(

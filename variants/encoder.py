@@ -92,6 +92,9 @@ class Encoder(nn.Module):
         self.head = head
         self.attention, self.reference = attention, reference
         self.dropout = nn.Dropout(dropout)
+        self._spanning = [
+            one for one in self.modules() if isinstance(one, Norm) and one.spans_tokens
+        ]
 
     def forward(
         self,
@@ -123,7 +126,9 @@ class Encoder(nn.Module):
             positions = _ending(mask.positions(batch, seq, tokens.device), keep)
         index = self._place(positions.to(tokens.device), generator)
         seen: list[Tensor] | None = [] if need_weights else None
+        self._tell_norms(keep)
         hidden = self._run(self._embed(tokens), index, mask, seen)
+        self._tell_norms(None)
         if keep is not None:
             hidden = hidden.masked_fill(~rearrange(keep, "batch seq -> batch seq 1"), 0.0)
         readout = self.readout(hidden, keep)
@@ -185,6 +190,10 @@ class Encoder(nn.Module):
             run = self._runner(self.blocks[layer % len(self.blocks)])
             x = run(x, position, index, attention, prepared, seen, factor)
         return x if self.final_norm is None else self.final_norm(x)
+
+    def _tell_norms(self, keep: Tensor | None) -> None:
+        for norm in self._spanning:
+            norm.real = keep
 
     def _runner(self, block: nn.Module) -> Any:
         if self.gradient_checkpointing and torch.is_grad_enabled():

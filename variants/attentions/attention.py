@@ -120,6 +120,13 @@ class Attention(Part):
         visible = torch.cat(counts, dim=2).clamp(min=1)
         return visible.log() / math.log(self.length_base)
 
+    def check(self, mask: Mask, position: Position) -> None:
+        """Refuse what this attention cannot honour.
+
+        Raises:
+            ValueError: If it cannot honour the mask, or what the position adds or turns.
+        """
+
     @abstractmethod
     def prepare(
         self,

@@ -1,13 +1,15 @@
-"""The contract of feed-forward layers."""
+"""The contract of feed-forward layers, and their two common shapes."""
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from variants.dims import Dims
 from variants.part import Part
+
+Match = Literal["width", "parameters"]
 
 
 class FeedForward(Part):
@@ -27,6 +29,55 @@ class FeedForward(Part):
     @abstractmethod
     def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
         """Transform every token by itself."""
+
+
+class Plain(FeedForward):
+    """activate(W₁x + b₁)W₂ + b₂: two matrices.
+
+    Args:
+        d_ff: Hidden width; None means 4 d_model.
+    """
+
+    def __init__(self, dims: Dims, d_ff: int | None = None) -> None:
+        super().__init__(dims)
+        self.d_ff = width(d_ff, default=4 * dims.d_model)
+        self.to_hidden = nn.Linear(dims.d_model, self.d_ff, bias=dims.bias)
+        self.to_model = nn.Linear(self.d_ff, dims.d_model, bias=dims.bias)
+
+    @abstractmethod
+    def activate(self, hidden: Float[Tensor, "*any d_ff"]) -> Float[Tensor, "*any d_ff"]:
+        """The activation."""
+
+    def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
+        return self.to_model(self.activate(self.to_hidden(x)))
+
+
+class Gated(FeedForward):
+    """W₂(activate(W₁x) ⊙ Vx): three matrices instead of two.
+
+    Args:
+        d_ff: Width, as `match` reads it; None means 4 d_model.
+        match: What d_ff fixes. "width": the hidden width is d_ff itself, which costs half as many
+            weights again as a plain layer of that width. "parameters": the hidden width is
+            round(2/3 d_ff), so that the weights are as many as those of a plain layer of width
+            d_ff. None: the width where d_ff is given, the parameters where it is not.
+    """
+
+    def __init__(self, dims: Dims, d_ff: int | None = None, match: Match | None = None) -> None:
+        super().__init__(dims)
+        plain = width(d_ff, default=4 * dims.d_model)
+        exact = match == "width" or (match is None and d_ff is not None)
+        self.d_ff = plain if exact else max(1, round(2 * plain / 3))
+        self.to_gate = nn.Linear(dims.d_model, self.d_ff, bias=dims.bias)
+        self.to_hidden = nn.Linear(dims.d_model, self.d_ff, bias=dims.bias)
+        self.to_model = nn.Linear(self.d_ff, dims.d_model, bias=dims.bias)
+
+    @abstractmethod
+    def activate(self, gate: Float[Tensor, "*any d_ff"]) -> Float[Tensor, "*any d_ff"]:
+        """The activation of the gate."""
+
+    def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
+        return self.to_model(self.activate(self.to_gate(x)) * self.to_hidden(x))
 
 
 def width(d_ff: int | None, default: int) -> int:

@@ -2,13 +2,12 @@
 
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
-from variants.dims import Dims
-from variants.feedforwards.feedforward import FeedForward, width
+from variants.feedforwards.feedforward import Plain
 
 
-class ReLU(FeedForward):
+class ReLU(Plain):
     """ReLU(W₁x + b₁)W₂ + b₂, where ReLU(u) = max(0, u).
 
     Source: Vaswani et al. 2017, section 3.3 (arXiv:1706.03762).
@@ -19,11 +18,5 @@ class ReLU(FeedForward):
 
     name = "relu"
 
-    def __init__(self, dims: Dims, d_ff: int | None = None) -> None:
-        super().__init__(dims)
-        self.d_ff = width(d_ff, default=4 * dims.d_model)
-        self.to_hidden = nn.Linear(dims.d_model, self.d_ff, bias=dims.bias)
-        self.to_model = nn.Linear(self.d_ff, dims.d_model, bias=dims.bias)
-
-    def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
-        return self.to_model(F.relu(self.to_hidden(x)))
+    def activate(self, hidden: Float[Tensor, "*any d_ff"]) -> Float[Tensor, "*any d_ff"]:
+        return F.relu(hidden)

@@ -2,32 +2,28 @@
 
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
-from variants.dims import Dims
-from variants.feedforwards.feedforward import FeedForward, width
+from variants.feedforwards.feedforward import Gated
 
 
-class SwiGLU(FeedForward):
+class SwiGLU(Gated):
     """W₂(SiLU(W₁x) ⊙ Vx), where SiLU(u) = u/(1 + exp(-u)).
 
     Three matrices instead of two. Without d_ff the hidden width is round(8/3 d_model), which
-    matches the weights of a plain layer of width 4 d_model; a given d_ff is taken as it is.
+    matches the weights of a plain layer of width 4 d_model; a given d_ff is taken as it is, unless
+    `match` says otherwise.
 
     Source: Shazeer 2020 (arXiv:2002.05202).
 
     Args:
-        d_ff: Hidden width; None means round(8/3 d_model).
+        d_ff: Width, as `match` reads it; None means 4 d_model.
+        match: "width": d_ff is the hidden width. "parameters": the hidden width is round(2/3 d_ff),
+            for the weights of a plain layer of width d_ff. None: "width" where d_ff is given,
+            "parameters" where it is not.
     """
 
     name = "swiglu"
 
-    def __init__(self, dims: Dims, d_ff: int | None = None) -> None:
-        super().__init__(dims)
-        self.d_ff = width(d_ff, default=round(8 * dims.d_model / 3))
-        self.to_gate = nn.Linear(dims.d_model, self.d_ff, bias=dims.bias)
-        self.to_hidden = nn.Linear(dims.d_model, self.d_ff, bias=dims.bias)
-        self.to_model = nn.Linear(self.d_ff, dims.d_model, bias=dims.bias)
-
-    def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
-        return self.to_model(F.silu(self.to_gate(x)) * self.to_hidden(x))
+    def activate(self, gate: Float[Tensor, "*any d_ff"]) -> Float[Tensor, "*any d_ff"]:
+        return F.silu(gate)

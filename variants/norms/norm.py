@@ -1,8 +1,9 @@
 """The contract of normalization layers."""
 
 from abc import abstractmethod
+from typing import ClassVar
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from variants.dims import Dims
@@ -10,11 +11,19 @@ from variants.part import Part
 
 
 class Norm(Part):
-    """A layer that brings each token's vector to a standard size: (…, d_model) to (…, d_model)."""
+    """A layer that brings each token's vector to a standard size: (…, d_model) to (…, d_model).
+
+    A norm whose statistics span tokens reads in `real` which of them are no padding; the encoder
+    sets it for the time of a forward, and None says that all are real.
+    """
+
+    spans_tokens: ClassVar[bool] = False
+    """True: in training, the tokens of a batch influence one another."""
 
     def __init__(self, dims: Dims) -> None:
         super().__init__()
         self.dims = dims
+        self.real: Bool[Tensor, "batch seq"] | None = None
 
     @abstractmethod
     def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:

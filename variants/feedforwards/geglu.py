@@ -1,0 +1,29 @@
+"""A gated feed-forward layer with GELU."""
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from variants.feedforwards.feedforward import Gated
+
+
+class GEGLU(Gated):
+    """W₂(GELU(W₁x) ⊙ Vx), where GELU(u) = u·Φ(u) is the exact one.
+
+    Three matrices instead of two. Without d_ff the hidden width is round(8/3 d_model), which
+    matches the weights of a plain layer of width 4 d_model; a given d_ff is taken as it is, unless
+    `match` says otherwise.
+
+    Source: Shazeer 2020 (arXiv:2002.05202).
+
+    Args:
+        d_ff: Width, as `match` reads it; None means 4 d_model.
+        match: "width": d_ff is the hidden width. "parameters": the hidden width is round(2/3 d_ff),
+            for the weights of a plain layer of width d_ff. None: "width" where d_ff is given,
+            "parameters" where it is not.
+    """
+
+    name = "geglu"
+
+    def activate(self, gate: Float[Tensor, "*any d_ff"]) -> Float[Tensor, "*any d_ff"]:
+        return F.gelu(gate)

@@ -1,0 +1,24 @@
+"""A feed-forward layer without an activation: an ablation."""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from variants.feedforwards.feedforward import Plain
+
+
+class LinearFeedForward(Plain):
+    """(W₁x + b₁)W₂ + b₂: the parameters of a plain layer, without its activation.
+
+    An ablation: the layer is one linear map, of rank d_ff at most.
+
+    Source: Dong et al. 2021 (arXiv:2103.03404), on what the nonlinearity does against the loss of
+    rank in deep attention.
+
+    Args:
+        d_ff: Hidden width; None means 4 d_model.
+    """
+
+    name = "linear"
+
+    def activate(self, hidden: Float[Tensor, "*any d_ff"]) -> Float[Tensor, "*any d_ff"]:
+        return hidden

@@ -1,0 +1,22 @@
+"""A feed-forward layer with squared ReLU."""
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from variants.feedforwards.feedforward import Plain
+
+
+class SquaredReLU(Plain):
+    """r(W₁x + b₁)W₂ + b₂, where r(u) = max(0, u)².
+
+    Source: So et al. 2021, section 4 (arXiv:2109.08668).
+
+    Args:
+        d_ff: Hidden width; None means 4 d_model.
+    """
+
+    name = "squared_relu"
+
+    def activate(self, hidden: Float[Tensor, "*any d_ff"]) -> Float[Tensor, "*any d_ff"]:
+        return F.relu(hidden).square()

@@ -1,0 +1,31 @@
+"""No residual stream."""
+
+from collections.abc import Callable
+
+from jaxtyping import Float
+from torch import Tensor
+
+from variants.dims import Dims
+from variants.norm_placements.norm_placement import NormPlacement
+from variants.norms import Norm
+
+
+class NoResidual(NormPlacement):
+    """f(norm(x)): a sublayer replaces what enters it. An ablation of the residual stream.
+
+    Token states lose rank doubly exponentially with depth; one final norm ends the stack.
+
+    Source: Dong et al. 2021 (arXiv:2103.03404).
+    """
+
+    name = "no_residual"
+    final_norm = True
+
+    def __init__(self, dims: Dims, make_norm: Callable[[], Norm]) -> None:
+        super().__init__(dims, make_norm)
+        self.before = make_norm()
+
+    def forward(
+        self, x: Float[Tensor, "batch seq d_model"], sublayer: Callable[[Tensor], Tensor]
+    ) -> Float[Tensor, "batch seq d_model"]:
+        return sublayer(self.before(x))

@@ -1,0 +1,32 @@
+"""ReZero."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from variants.dims import Dims
+from variants.norm_placements.norm_placement import NormPlacement
+from variants.norms import Norm
+
+
+class ReZero(NormPlacement):
+    """x + a·f(x), with one learned gate a for each sublayer, which starts at 0; no norms at all.
+
+    The untrained encoder is the identity, whatever its depth; gradients reach a sublayer's
+    weights once its a has moved.
+
+    Source: Bachlechner et al. 2020 (arXiv:2003.04887).
+    """
+
+    name = "rezero"
+
+    def __init__(self, dims: Dims, make_norm: Callable[[], Norm]) -> None:
+        super().__init__(dims, make_norm)
+        self.gate = nn.Parameter(torch.zeros(()))
+
+    def forward(
+        self, x: Float[Tensor, "batch seq d_model"], sublayer: Callable[[Tensor], Tensor]
+    ) -> Float[Tensor, "batch seq d_model"]:
+        return x + self.gate * sublayer(x)

@@ -1,0 +1,19 @@
+"""No norm."""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from variants.norms.norm import Norm
+
+
+class NoNorm(Norm):
+    """Nothing: x stays as it is, wherever a placement puts a norm. An ablation.
+
+    Source: Zhang et al. 2019 (arXiv:1901.09321), who train deep residual networks so, with an
+    initialization of their own.
+    """
+
+    name = "none"
+
+    def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
+        return x

@@ -1,0 +1,31 @@
+"""A mean in which later tokens count more."""
+
+import torch
+from einops import einsum
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from variants.readouts.readout import Readout
+
+
+class WeightedMean(Readout):
+    """Σ wₜ hₜ with wₜ = t / Σ t, where t = 1, 2, … counts the real tokens.
+
+    For causal encoders, whose later tokens have seen more.
+
+    Source: Muennighoff 2022, section 3 (arXiv:2202.08904).
+    """
+
+    name = "weighted_mean"
+
+    def forward(
+        self,
+        hidden: Float[Tensor, "batch seq d_model"],
+        keep: Bool[Tensor, "batch seq"] | None,
+    ) -> Float[Tensor, "batch d_model"]:
+        if keep is None:
+            keep = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
+        exact = torch.promote_types(hidden.dtype, torch.float32)
+        rank = keep.cumsum(dim=-1).to(exact) * keep
+        weights = (rank / rank.sum(dim=-1, keepdim=True).clamp(min=1)).to(hidden.dtype)
+        return einsum(weights, hidden, "batch seq, batch seq d_model -> batch d_model")
