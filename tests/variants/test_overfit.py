@@ -61,9 +61,16 @@ def build(**changes: Any) -> Encoder:
 
 
 BASE = build().config
-CHANGES: list[dict[str, str]] = [{}]
+ALWAYS = {"relu", "swiglu", "rmsnorm", "post", "rezero", "torch_default", "explicit", "linear"}
+"""What is tried in every run; other parts are slow."""
+
+CHANGES: list[Any] = [{}]
 for kind in ("feedforward", "norm", "norm_placement", "initializer", "attention"):
-    CHANGES += [{kind: name} for name in table_of(kind) if name != getattr(BASE, kind).name]
+    CHANGES += [
+        pytest.param({kind: name}, marks=() if name in ALWAYS else pytest.mark.slow)
+        for name in table_of(kind)
+        if name != getattr(BASE, kind).name
+    ]
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 
