@@ -38,6 +38,7 @@ class _Totals:
     nll: float = 0.0
 
     def add(self, logits: Tensor, targets: Tensor) -> None:
+        logits = by_answer(logits, targets)
         scored = targets != UNSCORED
         right = (logits.argmax(dim=-1) == targets) & scored
         flat = rearrange(logits, "... classes -> (...) classes").double()
@@ -51,6 +52,14 @@ class _Totals:
         self.sequences += int(rows.any(dim=-1).sum())
         self.exact += int(whole.sum())
         self.nll += float(nll)
+
+
+def by_answer(logits: Tensor, targets: Tensor) -> Tensor:
+    """The logits of each target: those of a place with several answers are told apart."""
+    if logits.ndim > targets.ndim:
+        return logits
+    split = "batch seq (answers classes) -> batch seq answers classes"
+    return rearrange(logits, split, answers=targets.shape[-1])
 
 
 def validation_lengths(shortest: int, longest: int) -> list[int]:

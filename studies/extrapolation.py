@@ -129,8 +129,11 @@ def choose(arm: str, settings: "Settings") -> Any:
     """The position of an arm; a learned table gets a row for every tested index."""
     if arm != "learned":
         return arm
-    lengths = (settings.training.train_lengths[1], *settings.evaluation.test_lengths)
-    return {"name": "learned", "max_length": max(lengths)}
+    from studies.settings import task_of
+
+    longest = max(settings.training.train_lengths[1], *settings.evaluation.test_lengths)
+    rows = [task_of(panel.task).seq(longest) for panel in settings.study.panels]
+    return {"name": "learned", "max_length": max(rows)}
 
 
 def remark(arm: str, settings: "Settings") -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from registry.choices import Choice
+from registry.choices import Choice, build_mask
 from registry.config import hash_of, without_defaults
 from registry.plugins import is_plugin, origin, source_hash
 from registry.problems import ConfigError, Problem
@@ -14,6 +14,9 @@ from studies.study import Study
 
 if TYPE_CHECKING:
     from store.records import Component, PlannedRun
+
+AHEAD = 64
+"""Queries and keys that are looked at to tell whether a mask looks ahead."""
 
 
 @dataclass(frozen=True, order=True)
@@ -68,11 +71,11 @@ class Plan:
         encoder = {
             **settings.encoder,
             "vocab_size": task.vocab_size,
-            "n_classes": task.n_classes,
+            "n_classes": task.n_classes * task.answers,
             "readout": task.readout,
             self.study.kind: self.study.choose(cell.arm, settings),
         }
-        return check_run(
+        config = check_run(
             {
                 "encoder": encoder,
                 "task": panel.task,
@@ -81,6 +84,13 @@ class Plan:
                 "study": {"seed": settings.study.seed},
             }
         )
+        if task.causal and _looks_ahead(config.encoder.mask):
+            rule = (
+                f"{panel.task.name} shows its answers later in the text, so no query may attend "
+                f"to a later key; use causal, alone or with & and another mask"
+            )
+            raise ConfigError([Problem("encoder.mask", rule, str(config.encoder.mask))])
+        return config
 
     def tuning(self, cell: Cell) -> Iterator["PlannedRun"]:
         """The tuning runs of a cell: every learning rate on every tuning seed.
@@ -169,17 +179,25 @@ class Plan:
 
     def _short(self, panel: Panel) -> list[Problem]:
         """Lengths at which the task has no answers."""
-        least = task_of(panel.task).min_length
+        task = task_of(panel.task)
+        least, most = task.min_length, task.max_length
         lengths = {
             "training.train_lengths": self.settings.training.train_lengths[1:],
             "evaluation.test_lengths": self.settings.evaluation.test_lengths,
         }
+        to = "on" if most is None else f"to {most}"
         return [
-            Problem(key, f"{panel.task} has answers from length {least} on; got {length}", length)
+            Problem(key, f"{panel.task} has answers from length {least} {to}; got {length}", length)
             for key, values in lengths.items()
             for length in values
-            if length < least
+            if length < least or (most is not None and length > most)
         ]
+
+
+def _looks_ahead(mask: Choice) -> bool:
+    """May some query attend to a later key?"""
+    allowed = build_mask(mask).dense(1, 1, AHEAD, AHEAD)
+    return bool(allowed.expand(1, 1, AHEAD, AHEAD).triu(1).any())
 
 
 def _set_by_task(settings: Settings) -> list[Problem]:

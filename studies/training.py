@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
-from studies.evaluation import UNSCORED
+from studies.evaluation import UNSCORED, by_answer
 from studies.schedules import rate_at
 from studies.seeds import Seeds
 from studies.settings import Training
@@ -121,7 +121,7 @@ def batch_loss(
 
 def mean_loss(logits: Tensor, targets: Tensor) -> Tensor:
     """Cross-entropy in nats, averaged over the targets that are not -100."""
-    flat = rearrange(logits, "... classes -> (...) classes")
+    flat = rearrange(by_answer(logits, targets), "... classes -> (...) classes")
     flat = flat.to(torch.promote_types(flat.dtype, torch.float32))
     total = F.cross_entropy(flat, targets.flatten(), ignore_index=UNSCORED, reduction="sum")
     return total / (targets != UNSCORED).sum().clamp(min=1)

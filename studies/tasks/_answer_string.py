@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from studies.tasks._empties import at_empties, with_empties, without_empties
-from studies.tasks.task import Batch, Targets, Task, whole
+from studies.tasks.task import Batch, Targets, Task, check_choice, whole
 
 StringPlace = Literal["in_place", "appended"]
 
@@ -25,11 +25,7 @@ class AnswerString(Task):
     readout = "tokens"
 
     def __init__(self, answer_at: StringPlace = "appended") -> None:
-        if answer_at not in get_args(StringPlace):
-            raise ValueError(
-                f"{self.name} is read at one of {', '.join(get_args(StringPlace))}; "
-                f"got answer_at={answer_at!r}"
-            )
+        check_choice(self.name, "answer_at", answer_at, get_args(StringPlace))
         self.answer_at: StringPlace = answer_at
 
     @property
@@ -63,6 +59,9 @@ class AnswerString(Task):
     @property
     def vocab_size(self) -> int:
         return self.n_symbols + 1 + (self.answer_at == "appended")
+
+    def seq(self, length: int) -> int:
+        return length + (self.outputs(length) if self.answer_at == "appended" else 0)
 
     def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
         self.check_length(length)

@@ -48,10 +48,10 @@ def share_of_commonest(length: int, alphabet: int) -> float:
 
 
 def draw_counts(
-    generator: torch.Generator, bags: int, length: int, alphabet: int
+    generator: torch.Generator, totals: Float[Tensor, " bag"], alphabet: int
 ) -> Float[Tensor, "bag symbol"]:
-    """The counts of each symbol among `length` independent uniform tokens, for many bags."""
-    left = torch.full((bags,), float(length), dtype=torch.float64)
+    """The counts of each symbol among so many independent uniform tokens, for each bag."""
+    left = totals.double()
     counts = []
     for remaining in range(alphabet, 1, -1):
         count = torch.binomial(left, torch.full_like(left, 1 / remaining), generator=generator)

@@ -56,3 +56,30 @@ def answers_of_rearrangements(
         answers, "(bag two half) ... -> two bag (half ...)", two=2, half=REARRANGEMENTS // 2
     )
     return first, second
+
+
+def score_of_bags(
+    tokens: Int[Tensor, "batch seq"], targets: Int[Tensor, "batch ..."], n_classes: int
+) -> float:
+    """The accuracy of a choice for each bag of tokens, made on half of the sequences.
+
+    For tasks that prefer some orders of a bag; it needs many sequences of the same bag.
+    """
+    counts = torch.zeros(len(tokens), int(tokens.max()) + 1, dtype=torch.long)
+    bags, bag = counts.scatter_add(1, tokens, torch.ones_like(tokens)).unique(
+        dim=0, return_inverse=True
+    )
+    labels = rearrange(targets, "batch ... -> batch (...)")
+    cells = rearrange(bag * n_classes, "batch -> batch 1") + labels
+    chosen_on, scored_on = (
+        rearrange(
+            torch.bincount(
+                cells[half::2][labels[half::2] != UNSCORED], minlength=len(bags) * n_classes
+            ),
+            "(bag classes) -> bag classes",
+            bag=len(bags),
+        )
+        for half in (0, 1)
+    )
+    best = chosen_on.argmax(dim=1, keepdim=True)
+    return scored_on.gather(1, best).sum().item() / max(scored_on.sum().item(), 1)

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from studies.tasks._empties import with_empties, without_empties
-from studies.tasks.task import Batch, Targets, Task, whole
+from studies.tasks.task import Batch, Targets, Task, check_choice, whole
 
 Place = Literal["first", "last", "mean", "prepended", "appended"]
 
@@ -30,11 +30,7 @@ class OneAnswer(Task):
     """
 
     def __init__(self, answer_at: Place) -> None:
-        if answer_at not in get_args(Place):
-            raise ValueError(
-                f"{self.name} is read at one of {', '.join(get_args(Place))}; "
-                f"got answer_at={answer_at!r}"
-            )
+        check_choice(self.name, "answer_at", answer_at, get_args(Place))
         self.answer_at: Place = answer_at
         self.readout = READOUTS.get(answer_at, answer_at)
 
@@ -65,6 +61,9 @@ class OneAnswer(Task):
     @property
     def vocab_size(self) -> int:
         return self.n_symbols + 1 + (self.answer_at in AROUND)
+
+    def seq(self, length: int) -> int:
+        return length + sum(AROUND.get(self.answer_at, (0, 0)))
 
     def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
         self.check_length(length)

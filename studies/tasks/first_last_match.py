@@ -76,7 +76,8 @@ class FirstLastMatch(OneAnswer):
         independent tokens the floor is $1/2 + A^2 / (2 (A - 1)) \; E[\max(r - 1 / A, 0)]$.
         """
         size = self.alphabet
-        counts = draw_counts(torch.Generator().manual_seed(0), BAGS, length, size)
+        totals = torch.full((BAGS,), float(length))
+        counts = draw_counts(torch.Generator().manual_seed(0), totals, size)
         equal_ends = (counts * (counts - 1)).sum(dim=1) / (length * (length - 1))
         gain = (equal_ends - 1 / size).clamp(min=0).mean().item()
         return Floors(0.5, 0.5, 0.5 + size**2 / (2 * (size - 1)) * gain)

@@ -97,6 +97,10 @@ class Task(ABC):
     def solve(self, tokens: Int[Tensor, "batch seq"]) -> Targets:
         """The exact answers, -100 where unscored."""
 
+    def seq(self, length: int) -> int:
+        """How many tokens a sequence with so many symbols has."""
+        return length
+
     def links(self, tokens: Int[Tensor, "batch seq"]) -> Bool[Tensor, "batch query key"] | None:
         """The tokens that the answers need: True where the one at `query` needs that at `key`.
 
@@ -210,6 +214,13 @@ def check_alphabet(name: str, alphabet: int) -> None:
             f"{name} needs symbols to tell apart, so alphabet must be at least 2; "
             f"got alphabet={alphabet}; ask for 2 or more"
         )
+
+
+def check_choice(name: str, option: str, value: object, allowed: Sequence[object]) -> None:
+    """Refuse a value that is none of those that an option has."""
+    if value not in allowed:
+        listed = ", ".join(map(str, allowed))
+        raise ValueError(f"{name} has {option} among {listed}; got {option}={value!r}")
 
 
 def to_one_key(

@@ -6,11 +6,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 import torch.nn.functional as F
+from einops import rearrange
 from torch import Tensor, nn
 
 from studies.evaluation import Measured, evaluate, skill_of, validation_lengths
 from studies.seeds import Seeds
 from studies.tasks.first_last_match import FirstLastMatch
+from studies.tasks.multi_shift import MultiShift
 from studies.tasks.shift import Shift
 from studies.tasks.task import Task
 from variants.positions import BeyondTableError
@@ -83,6 +85,27 @@ def test_a_blind_guess_has_about_zero_skill() -> None:
     accuracy = value(found, "accuracy")
     assert found["skill"].value == pytest.approx((accuracy - floor) / (1 - floor))
     assert accuracy == pytest.approx(0.5, abs=0.2)
+
+
+def test_several_answers_a_place_are_counted_one_by_one() -> None:
+    task = MultiShift(offsets=2, alphabet=4)
+
+    def answers(tokens: Tensor) -> Tensor:
+        solved = task.solve(tokens).clone()
+        solved[:, :, 1] = (solved[:, :, 1] + 1) % 4
+        return solved
+
+    class Flat(Says):
+        def forward(self, tokens: Tensor) -> SimpleNamespace:
+            logits = super().forward(tokens).logits
+            return SimpleNamespace(logits=rearrange(logits, "b t answer c -> b t (answer c)"))
+
+    right, half = measure(Flat(task.solve, 4), task), measure(Flat(answers, 4), task)
+
+    assert right["accuracy"].n == 100 * (5 + 4)
+    assert right["accuracy"].value == right["exact"].value == 1
+    assert half["accuracy"].value == pytest.approx(5 / 9)
+    assert half["exact"].value == 0
 
 
 def test_skill_is_zero_at_the_floor_and_one_at_perfection() -> None:

@@ -70,7 +70,47 @@ def test_a_learned_table_gets_a_row_for_every_tested_index() -> None:
     made = plan("evaluation.test_lengths=[16, 300]")
     [cell] = [cell for cell in made.cells() if (cell.arm, cell.task) == ("learned", "shift")]
 
-    assert made.config(cell, 1e-3).encoder.position.options() == {"max_length": 300}
+    assert made.config(cell, 1e-3).encoder.position.options()["max_length"] == 300
+
+
+def test_a_learned_table_has_rows_for_empty_tokens_too() -> None:
+    made = plan("evaluation.test_lengths=[16, 30]", "task=duplicate", "study.arms=[learned]")
+
+    assert made.config(made.cells()[0], 1e-3).encoder.position.options()["max_length"] == 90
+
+
+def test_the_task_says_where_it_is_read_and_how_many_logits_a_place_needs() -> None:
+    def encoder(task: str) -> Any:
+        made = plan(f"task={task}")
+        return made.config(made.cells()[0], 1e-3).encoder
+
+    before = encoder("{name: even_pairs, answer_at: prepended}")
+    assert (before.readout.name, before.vocab_size, before.n_classes) == ("first", 4, 2)
+    behind = encoder("{name: even_pairs, answer_at: last}")
+    assert (behind.readout.name, behind.vocab_size, behind.n_classes) == ("last", 3, 2)
+    several = encoder("{name: multi_shift, offsets: 3, alphabet: 5}")
+    assert (several.readout.name, several.vocab_size, several.n_classes) == ("tokens", 6, 15)
+
+
+@pytest.mark.parametrize("mask", ["full", "prefix", "causal | window", "{name: window, radius: 2}"])
+def test_a_text_with_its_answers_needs_a_mask_that_does_not_look_ahead(mask: str) -> None:
+    mask = {
+        "prefix": "{name: prefix, length: 3}",
+        "causal | window": "causal | window(radius=1)",
+    }.get(mask, mask)
+    with pytest.raises(ConfigError, match="unique_copy shows its answers later in the text"):
+        plan("task=unique_copy", f"encoder.mask={mask}").check()
+
+
+@pytest.mark.parametrize("mask", ["causal", "causal & window(radius=3)"])
+def test_a_text_with_its_answers_is_fine_under_a_causal_mask(mask: str) -> None:
+    plan("task={name: causal_copy, alphabet: 5}", f"encoder.mask={mask}").check()
+
+
+def test_lengths_beyond_the_longest_of_a_task_are_refused() -> None:
+    brief = ("task={name: unique_copy, alphabet: 20}", "encoder.mask=causal")
+    with pytest.raises(ConfigError, match=r"from length 1 to 20; got 24"):
+        plan(*brief, "evaluation.test_lengths=[16, 24]").check()
 
 
 def test_tuning_and_confirming_use_different_seeds() -> None:

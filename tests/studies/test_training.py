@@ -48,6 +48,23 @@ def test_the_loss_is_a_mean_over_scored_answers() -> None:
     assert loss.item() == pytest.approx(1.2, abs=1e-6)
 
 
+def test_the_loss_of_several_answers_a_place_is_that_of_each_alone() -> None:
+    torch.manual_seed(0)
+    logits, targets = torch.randn(2, 3, 4 * 5), torch.randint(5, (2, 3, 4))
+    targets[0, 0, :3] = -100
+
+    alone = [
+        F.cross_entropy(logits[i, t, 5 * k : 5 * k + 5], targets[i, t, k])
+        for i in range(2)
+        for t in range(3)
+        for k in range(4)
+        if targets[i, t, k] != -100
+    ]
+
+    assert len(alone) == 21
+    assert mean_loss(logits, targets).item() == pytest.approx(torch.stack(alone).mean().item())
+
+
 def test_a_batch_without_scored_answers_has_loss_zero_and_finite_gradients() -> None:
     logits = torch.randn(2, 3, 4, requires_grad=True)
 
