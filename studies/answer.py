@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from store.intervals import Interval, t_interval
 from studies.plan import Cell, Plan
 from studies.settings import task_of
+from studies.tuning import in_words
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from store.records import Run, Score
-    from studies.conduct import Chosen
+    from studies.tuning import Chosen
 
 METRICS = {
     "skill": "skill (0 = best blind guess, 1 = all right)",
@@ -72,9 +73,9 @@ def results(
 def sentence(plan: Plan, result: ArmResult) -> str:
     """What became of an arm: holds, falls below the threshold, or did not learn."""
     threshold = plan.settings.study.threshold
-    longest = plan.settings.training.train_lengths[1]
+    longest = plan.config(result.cell).training.train_lengths[1]
     trained = result.interval("skill", longest) or result.interval("skill", longest, "validation")
-    if result.chosen is not None and result.chosen.learning_rate is None:
+    if result.chosen is not None and result.chosen.setting is None:
         verdict = f"has no result: {result.chosen.reason}."
     elif trained is None:
         verdict = "has no result yet." if not _ended(result) else "has no result: see its runs."
@@ -96,7 +97,7 @@ def _ended(result: ArmResult) -> bool:
 def _reach(plan: Plan, result: ArmResult, threshold: float, longest: int) -> str:
     """How far beyond the trained lengths the mean skill stays above the threshold."""
     held, last = longest, ""
-    for length in sorted(plan.settings.evaluation.test_lengths):
+    for length in sorted(plan.config(result.cell).evaluation.test_lengths):
         if length <= longest:
             continue
         skill = result.interval("skill", length)
@@ -124,11 +125,11 @@ def _remarks(plan: Plan, result: ArmResult) -> list[str]:
         if result.count(status):
             remarks.append(f"{result.count(status)} of {len(result.runs)} seeds {status}.")
     chosen = result.chosen
-    if chosen is not None and chosen.learning_rate is not None and chosen.at_edge:
-        rates = plan.settings.study.learning_rates
-        side = "highest" if chosen.learning_rate == max(rates) else "lowest"
-        remarks.append(f"Its learning rate {chosen.learning_rate:g} is the {side} tried.")
-    said = plan.study.remark(result.cell.arm, plan.settings)
+    if chosen is not None and chosen.setting is not None:
+        for key, side in chosen.edges.items():
+            told = in_words({key: chosen.setting[key]}).replace("_", " ")
+            remarks.append(f"Its {told} is the {side} tried.")
+    said = plan.study.remark(plan.arms[result.cell.arm], plan.settings)
     return [*remarks, said] if said else remarks
 
 
@@ -155,7 +156,7 @@ def print_answer(console: "Console", plan: Plan, gathered: list[ArmResult]) -> N
     """Print task by task: a sentence per arm, then a table per metric."""
     for panel in range(len(plan.settings.study.panels)):
         here = [result for result in gathered if result.cell.panel == panel]
-        console.print(f"\n{_protocol(plan, panel, here)}", highlight=False)
+        console.print(f"\n{_protocol(plan, here)}", highlight=False)
         _print_sentences(console, plan, here)
         for metric in METRICS:
             console.print(f"\n  [bold]{METRICS[metric]}[/bold]", highlight=False)
@@ -163,15 +164,16 @@ def print_answer(console: "Console", plan: Plan, gathered: list[ArmResult]) -> N
                 _print_table(console, plan, here, metric, lengths)
 
 
-def _protocol(plan: Plan, panel: int, here: list[ArmResult]) -> str:
-    settings = plan.settings.study.panels[panel]
-    shortest, longest = plan.settings.training.train_lengths
-    shortest = max(shortest, task_of(settings.task).min_length)
-    steps = settings.steps or plan.settings.training.steps
-    seeds = plan.settings.study.seeds
+def _protocol(plan: Plan, here: list[ArmResult]) -> str:
+    cell = here[0].cell
+    config = plan.config(cell)
+    shortest, longest = config.training.train_lengths
+    shortest = max(shortest, task_of(config.task).min_length)
+    label = plan.panel(cell).label
+    name = f"{label}: {config.task}" if label else str(config.task)
     return (
-        f"[bold]{settings.task}[/bold], {steps} steps on lengths {shortest} to {longest}, "
-        f"{seeds} seeds; mean ± half of the 95 % t-interval over seeds"
+        f"[bold]{name}[/bold], {config.training.steps} steps on lengths {shortest} to {longest}, "
+        f"{plan.settings.study.seeds} seeds; mean ± half of the 95 % t-interval over seeds"
     )
 
 
@@ -188,7 +190,8 @@ def _print_sentences(console: "Console", plan: Plan, here: list[ArmResult]) -> N
 
 def _fitting(console: "Console", plan: Plan, here: list[ArmResult]) -> list[list[int]]:
     """The tested lengths, in groups whose columns fit side by side, so that nothing is cut."""
-    lengths = sorted(set(plan.settings.evaluation.test_lengths))
+    configs = [plan.config(each.cell) for each in here]
+    lengths = sorted({length for one in configs for length in one.evaluation.test_lengths})
     label = max(len(name) for name in ("length", *(result.cell.arm for result in here))) + 4
     group = max(1, (console.width - label) // COLUMN)
     return [lengths[start : start + group] for start in range(0, len(lengths), group)]
@@ -207,12 +210,12 @@ def _print_table(
         cells = [cell_text(result.interval(metric, length)) for length in lengths]
         table.add_row(f"  {result.cell.arm}", *cells)
     if metric == "accuracy":
-        floors = floors_of(plan, here[0].cell.panel, lengths)
+        floors = floors_of(plan, here[0].cell, lengths)
         table.add_row("  floor", *[number(floors[length]) for length in lengths], style="dim")
     console.print(table)
 
 
-def floors_of(plan: Plan, panel: int, lengths: list[int]) -> dict[int, float]:
+def floors_of(plan: Plan, cell: Cell, lengths: list[int]) -> dict[int, float]:
     """The floor that skill is measured from, at each length."""
-    task = task_of(plan.settings.study.panels[panel].task)
+    task = task_of(plan.config(cell).task)
     return {length: task.floors(length).highest for length in lengths}

@@ -5,13 +5,13 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from store.records import FINISHED
 from studies.plan import Cell, Plan
 from studies.progress import Progress
 from studies.search import Trials
+from studies.tuning import Chosen, Tried, choose
 from studies.worker import Board, Job, is_alive, validation_nll, work
 
 if TYPE_CHECKING:
@@ -21,15 +21,6 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.25
 RECOVER_SECONDS = 5.0
 JOIN_SECONDS = 20.0
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What tuning chose for a cell: a learning rate, or why there is none."""
-
-    learning_rate: float | None
-    reason: str = ""
-    at_edge: bool = False
 
 
 class Conductor:
@@ -60,11 +51,9 @@ class Conductor:
         self.advance()
         self.ledger.recover(self.ids(), is_alive)
         self.ledger.reset(self.ids(), ("failed",))
-        self.chosen = {cell: one for cell, one in self.chosen.items() if one.learning_rate}
+        self.chosen = {cell: one for cell, one in self.chosen.items() if one.setting is not None}
         # Once more, so that runs planned anew carry the source and the environment of now.
-        self.ledger.plan(
-            self.plan.known({cell: one.learning_rate for cell, one in self.chosen.items()})
-        )
+        self.ledger.plan(self.plan.known({cell: one.setting for cell, one in self.chosen.items()}))
         self.reconcile()
 
     def reconcile(self) -> None:
@@ -85,36 +74,33 @@ class Conductor:
         for cell, numbers in self.tuning.items():
             if cell in self.chosen or any(statuses[one] not in FINISHED for one in numbers):
                 continue
-            self.chosen[cell] = chosen = self.choose(self.ledger.runs(numbers))
-            if chosen.learning_rate is not None:
-                planned = list(self.plan.confirming(cell, chosen.learning_rate))
+            self.chosen[cell] = chosen = self.choose(cell)
+            if chosen.setting is not None:
+                planned = list(self.plan.confirming(cell, chosen.setting))
                 self.confirming[cell] = self.ledger.plan(planned)
                 if cell.arm in self.rerun:
                     self.ledger.reset(self.confirming[cell], FINISHED)
                     self.ledger.plan(planned)
         return self.ledger.statuses(self.ids())
 
-    def choose(self, runs: list["Run"]) -> Chosen:
-        """The learning rate with the lowest mean validation nll over the tuning seeds."""
-        rates = self.plan.settings.study.learning_rates
-        if not runs:
-            return Chosen(rates[0])
-        failed = sum(run.status == "failed" for run in runs)
-        if failed:
-            return Chosen(None, f"{failed} of {len(runs)} tuning runs failed")
-        by_rate: dict[float, list[float | None]] = defaultdict(list)
-        nlls = self._nlls([run.id for run in runs])
-        for run in runs:
-            by_rate[run.config["training"]["learning_rate"]].append(nlls[run.id])
-        means = {
-            rate: sum(value for value in found if value is not None) / len(found)
-            for rate, found in by_rate.items()
-            if None not in found
-        }
-        if not means:
-            return Chosen(None, "training diverged at every learning rate")
-        best = min(means, key=lambda rate: means[rate])
-        return Chosen(best, at_edge=best in (min(rates), max(rates)))
+    def choose(self, cell: Cell) -> Chosen:
+        """The setting that the confirming runs of a cell get; the only one where there is one."""
+        study = self.plan.settings.study
+        if not self.tuning[cell]:
+            return Chosen(study.settings()[0])
+        return choose(self.tried(cell), study.tie)
+
+    def tried(self, cell: Cell) -> list[Tried]:
+        """What tuning tried for a cell, setting by setting."""
+        runs = {run.id: run for run in self.ledger.runs(self.tuning[cell])}
+        nlls = self._nlls([run.id for run in runs.values() if run.status == "done"])
+        seeds = self.plan.settings.study.tuning_seeds
+        # The runs were planned setting by setting, each on every tuning seed.
+        ordered = [runs[number] for number in self.tuning[cell]]
+        return [
+            Tried(setting, ordered[number * seeds : (number + 1) * seeds], nlls)
+            for number, setting in enumerate(self.plan.settings.study.settings())
+        ]
 
     def unfinished(self) -> bool:
         """Is anything of the plan still to be done?"""
@@ -140,7 +126,7 @@ class Conductor:
 
     def expected(self) -> int:
         """How many runs the plan has in all, as far as it is known."""
-        lost = [cell for cell, chosen in self.chosen.items() if chosen.learning_rate is None]
+        lost = [cell for cell, chosen in self.chosen.items() if chosen.setting is None]
         cells = len(self.tuning) - len(lost)
         return sum(map(len, self.tuning.values())) + cells * self.plan.settings.study.seeds
 
@@ -182,10 +168,10 @@ class _Crew:
     def __init__(self, conductor: Conductor, job: Job, workers: int) -> None:
         self.conductor, self.job = conductor, job
         self.context: Any = multiprocessing.get_context("spawn")
-        # Room for the confirming runs of every cell, whether or not tuning finds a rate for them.
+        # Room for the confirming runs of every cell, whatever tuning finds.
         settings = conductor.plan.settings.study
         capacity = len(conductor.tuning) * (
-            settings.seeds + len(settings.learning_rates) * settings.tuning_seeds
+            settings.seeds + len(settings.settings()) * settings.tuning_seeds
         )
         self.board = Board.new(self.context, capacity, workers)
         self.posted: set[int] = set()

@@ -4,8 +4,8 @@ import time
 
 import torch
 
-from registry.builder import build_encoder
 from studies.evaluation import evaluate
+from studies.models import build_model, width_of
 from studies.seeds import Seeds
 from studies.settings import RunConfig, task_of
 from studies.training import Curves, train
@@ -34,7 +34,7 @@ def _steps(config: RunConfig) -> float:
         model,
         task_of(config.task),
         few,
-        config.encoder.d_model,
+        width_of(config),
         Seeds(0, 0),
         torch.device("cpu"),
         Curves(STEPS),
@@ -62,4 +62,4 @@ def _examples(config: RunConfig) -> float:
 
 
 def _model(config: RunConfig) -> torch.nn.Module:
-    return build_encoder(config.encoder, seed=0).to(getattr(torch, config.training.dtype))
+    return build_model(config, Seeds(0, 0)).to(getattr(torch, config.training.dtype))

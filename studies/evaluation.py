@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
+from studies.outcome import Measured
 from studies.seeds import Seeds
 from studies.tasks.task import Batch, Task
 from variants.positions import BeyondTableError
@@ -15,18 +17,6 @@ from variants.positions import BeyondTableError
 UNSCORED = -100
 VALIDATION_LENGTHS = 8
 """At most this many of the training lengths are used for validation, evenly spread."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One number: `n` counts scored answers, or sequences for exact match; nll is in nats."""
-
-    split: str
-    length: int
-    metric: str
-    n: int
-    value: float | None
-    correct: int | None = None
 
 
 @dataclass
@@ -117,7 +107,23 @@ def _set(
 @torch.no_grad()
 def predict(model: nn.Module, batch: Batch, device: torch.device) -> Tensor:
     """The logits of a batch."""
-    return model(batch.tokens.to(device)).logits
+    return logits_of(model(batch.tokens.to(device)))
+
+
+def logits_of(output: Any) -> Tensor:
+    """The logits in what a model returned: a tensor, or an object that holds them.
+
+    Raises:
+        TypeError: If it is neither.
+    """
+    if isinstance(output, Tensor):
+        return output
+    logits = getattr(output, "logits", None)
+    if not isinstance(logits, Tensor):
+        raise TypeError(
+            f"a model returns logits, or an object with .logits; got {type(output).__name__}"
+        )
+    return logits
 
 
 def _measures(totals: _Totals, task: Task, split: str, length: int) -> list[Measured]:

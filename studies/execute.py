@@ -1,35 +1,15 @@
-"""Do one run: build, train, evaluate."""
+"""Do one run: by the function that its config names, else by training and scoring."""
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from registry.builder import build_encoder
-from studies.evaluation import Measured, evaluate, validation_lengths
-from studies.seeds import Seeds
-from studies.settings import RunConfig, task_of
-from studies.tasks.task import Task
-from studies.training import Curves, DivergedError, Point, train
-from variants.encoder import Encoder
+from studies import references
+from studies.outcome import Outcome, Work
+from studies.settings import RunConfig
 from variants.masks import CONVENTION
-
-
-@dataclass
-class Outcome:
-    """What came of a run. Times are seconds; `peak_bytes` is GPU memory, None on the CPU."""
-
-    status: str = "done"
-    reason: str | None = None
-    scores: list[Measured] = field(default_factory=list[Measured])
-    curves: list[Point] = field(default_factory=list[Point])
-    wall_seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    peak_bytes: int | None = None
-    parameters: int | None = None
-    provenance: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 def execute(
@@ -39,72 +19,40 @@ def execute(
     after_step: Callable[[], None] = lambda: None,
     between_batches: Callable[[], None] = lambda: None,
 ) -> Outcome:
-    """Train and evaluate one replicate of a config.
+    """Do one replicate of a config.
 
-    The numbers depend on the config, the replicate, the machine and its thread count alone. A
-    training that diverges is a result: status "diverged", with the reason and no scores.
+    The numbers depend on the config, the replicate, the machine and its thread count alone.
     """
     wall, cpu = time.perf_counter(), time.process_time()
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
-    seeds, task = Seeds(config.study.seed, replicate), task_of(config.task)
-    model = build_encoder(config.encoder, seed=seeds.seed("init"))
-    model = model.to(device, getattr(torch, config.training.dtype))
-    outcome = Outcome(parameters=sum(one.numel() for one in model.parameters()))
-    curves = Curves(config.training.steps)
-    try:
-        width = config.encoder.d_model
-        train(model, task, config.training, width, seeds, device, curves, after_step)
-        outcome.scores = _evaluate(model, task, config, seeds, device, between_batches)
-    except DivergedError as error:
-        outcome.status, outcome.reason = "diverged", str(error)
-    outcome.curves = curves.points
+    work = Work(config, replicate, device, after_step, between_batches)
+    outcome = _perform(work)
     outcome.wall_seconds = time.perf_counter() - wall
     outcome.cpu_seconds = time.process_time() - cpu
-    outcome.provenance = _facts(config, seeds, device)
+    outcome.provenance = {**_facts(work), **outcome.provenance}
     if device.type == "cuda":
         outcome.peak_bytes = torch.cuda.max_memory_allocated(device)
     return outcome
 
 
-def _evaluate(
-    model: Encoder,
-    task: Task,
-    config: RunConfig,
-    seeds: Seeds,
-    device: torch.device,
-    between_batches: Callable[[], None],
-) -> list[Measured]:
-    shortest, longest = config.training.train_lengths
-    trained = validation_lengths(max(shortest, task.min_length), longest)
-    splits = {"validation": trained, "test": list(config.evaluation.test_lengths)}
-    settings = config.evaluation
-    return [
-        measured
-        for split, lengths in splits.items()
-        for measured in evaluate(
-            model,
-            task,
-            lengths,
-            split,
-            seeds,
-            settings.examples,
-            settings.batch_size,
-            device,
-            between_batches,
-        )
-    ]
+def _perform(work: Work) -> Outcome:
+    chosen = work.config.perform
+    if chosen is None:
+        from studies.train_and_score import perform
+
+        return perform(work)
+    return references.function_of(chosen.name)(work, **chosen.options())
 
 
-def _facts(config: RunConfig, seeds: Seeds, device: torch.device) -> dict[str, Any]:
+def _facts(work: Work) -> dict[str, Any]:
+    config, device = work.config, work.device
     purposes = ("init", "data", "order", "dropout", "positions", "evaluation")
+    task = {} if config.task is None else {"generator": config.task.model_dump(mode="json")}
     return {
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "threads": torch.get_num_threads(),
-        "seeds": {purpose: seeds.seed(purpose) for purpose in purposes},  # type: ignore[arg-type]
-        "generator": config.task.model_dump(mode="json"),
-        "optimizer": "AdamW",
-        "schedule": config.training.schedule,
-        "steps": config.training.steps,
+        "seeds": {purpose: work.seeds.seed(purpose) for purpose in purposes},  # type: ignore[arg-type]
+        **task,
         "mask_convention": CONVENTION,
     }

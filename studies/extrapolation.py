@@ -16,13 +16,15 @@ answer. An arm whose skill at the longest trained length is below the threshold 
 of the others, those that stay above it at longer lengths hold.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from studies.command import command
 from studies.study import Budget, Study
 
 if TYPE_CHECKING:
-    from studies.settings import Settings
+    from studies.arms import Arm
+    from studies.protocol import Settings
 
 ARMS = ["none", "sinusoidal", "learned", "rope", "alibi", "t5_bias"]
 
@@ -125,35 +127,40 @@ PAPER: dict[str, Any] = {
 }
 
 
-def choose(arm: str, settings: "Settings") -> Any:
-    """The position of an arm; a learned table gets a row for every tested index."""
-    if arm != "learned":
-        return arm
+def complete(roots: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A learned table gets a row for every index of a trained or tested sequence."""
+    if roots["encoder"].get("position") != "learned":
+        return roots
+    from registry.choices import resolve
     from studies.settings import task_of
 
-    longest = max(settings.training.train_lengths[1], *settings.evaluation.test_lengths)
-    rows = [task_of(panel.task).seq(longest) for panel in settings.study.panels]
-    return {"name": "learned", "max_length": max(rows)}
+    lengths = (roots["training"]["train_lengths"][1], *roots["evaluation"]["test_lengths"])
+    rows = task_of(resolve("task", roots["task"])).seq(max(lengths))
+    table = {"name": "learned", "max_length": rows}
+    return {**roots, "encoder": {**roots["encoder"], "position": table}}
 
 
-def remark(arm: str, settings: "Settings") -> str:
+
+
+def remark(arm: "Arm", settings: "Settings") -> str:
     """What must be said beside the results of an arm."""
-    if arm != "learned":
+    if arm.name != "learned":
         return ""
     return f"(Its rows beyond {settings.training.train_lengths[1]} are untrained.)"
 
 
 STUDY = Study(
     name="extrapolation",
+    question="Which position encodings still work on sequences longer than they were trained on?",
     text=__doc__ or "",
-    kind="position",
+    variables=("encoder.position",),
     budgets={
         "smoke": Budget("seconds, to see that everything works; its numbers mean nothing", SMOKE),
         "quick": Budget("an answer in about ten minutes on two cores", QUICK),
         "standard": Budget("five tasks, wider and longer, some hours on two cores", STANDARD),
         "paper": Budget("the sizes of Ruoss et al. 2023, days on a GPU", PAPER),
     },
-    choose=choose,
+    complete=complete,
     remark=remark,
 )
 

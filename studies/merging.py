@@ -1,9 +1,14 @@
 """Lay settings over settings."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from registry.problems import ConfigError, Problem
+
+ROOTS = ("encoder", "model", "perform", "task", "training", "evaluation", "study")
+"""The roots of a config. Those that hold a choice of a part are `model`, `perform` and `task`."""
+
+PLAIN = ("encoder", "training", "evaluation", "study")
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -12,7 +17,7 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in above.items():
         old = merged.get(key)
         if isinstance(value, Mapping):
-            if isinstance(old, str) and "name" not in value and key not in ("encoder", "study"):
+            if isinstance(old, str) and "name" not in value and key not in PLAIN:
                 old = {"name": old}
             other = "name" in value and name_of(old) != value["name"]
             merged[key] = (
@@ -30,39 +35,41 @@ def name_of(chosen: Any) -> Any:
     return chosen.get("name") if isinstance(chosen, Mapping) else chosen
 
 
-def for_study(defaults: Mapping[str, Any], user: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's settings, with what they say of one run said of the study.
+def nested(overlay: Mapping[str, Any]) -> dict[str, Any]:
+    """An overlay whose dotted keys are opened: `{"training.steps": 5}` is a step into training."""
+    opened: dict[str, Any] = {}
+    for key, value in overlay.items():
+        for step in reversed(str(key).split(".")):
+            value = {step: value}
+        opened = merge(opened, value)
+    return opened
 
-    A `task` becomes the only panel. `training.steps` holds for every panel, in place of their own
-    steps, and `training.learning_rate` is the only rate that is tried.
+
+def leaves(overlay: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of an overlay under their dotted keys; a choice with a name is one value."""
+    for key, value in overlay.items():
+        if isinstance(value, Mapping) and value and "name" not in value:
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def lies_under(key: str, places: Iterable[str]) -> bool:
+    """Is this dotted key one of the places, or inside one?"""
+    return any(key == place or key.startswith(f"{place}.") for place in places)
+
+
+def refuse_other_roots(overlay: Any, key: str) -> None:
+    """Refuse an overlay that holds anything but roots of a run's config.
+
+    Raises:
+        ConfigError: Naming what came and what is allowed.
     """
-    study = dict(user.get("study", {}))
-    training = user.get("training", {})
-    panels = study.get("panels", defaults["study"]["panels"])
-    if not isinstance(panels, list) or not all(isinstance(one, Mapping) for one in panels):
-        rule = f"panels is a list of mappings with a task and its steps; got {panels!r}"
-        raise ConfigError([Problem("study.panels", rule, panels)])
-    panels = [dict(panel) for panel in panels]
-    if "task" in user:
-        study["panels"] = panels = [_panel_of(user["task"], panels)]
-    if "steps" in training:
-        study["panels"] = [{**panel, "steps": None} for panel in panels]
-    if "learning_rate" in training:
-        if "learning_rates" in study:
-            rule = "a study tries either one learning_rate or the list study.learning_rates"
-            raise ConfigError([Problem("training.learning_rate", rule)])
-        study["learning_rates"] = [training["learning_rate"]]
-    kept = {key: value for key, value in user.items() if key != "task"}
-    return {**kept, "study": study}
-
-
-def _panel_of(task: Any, panels: list[dict[str, Any]]) -> dict[str, Any]:
-    names = [name_of(panel["task"]) for panel in panels]
-    if isinstance(task, Mapping) and "name" not in task:
-        if len(panels) > 1:
-            keys = ", ".join(f"task.{key}" for key in task)
-            rule = f"{keys} needs task.name as well, since this study has several tasks"
-            raise ConfigError([Problem("task", rule, task, tuple(names))])
-        task = {"name": names[0], **task}
-    same = next((panel for panel in panels if name_of(panel["task"]) == name_of(task)), {})
-    return {**same, "task": merge({"task": same.get("task", {})}, {"task": task})["task"]}
+    allowed = tuple(root for root in ROOTS if root != "study")
+    if not isinstance(overlay, Mapping):
+        rule = f"an overlay holds keys such as encoder.n_layers; got {overlay!r}"
+        raise ConfigError([Problem(key, rule, overlay)])
+    wrong = [root for root in overlay if str(root).split(".")[0] not in allowed]
+    if wrong:
+        rule = f"an overlay changes {', '.join(allowed[:-1])} or {allowed[-1]}; got {wrong[0]!r}"
+        raise ConfigError([Problem(key, rule, wrong[0])])

@@ -1,29 +1,135 @@
 """Print what a study is and what it would do, without doing it."""
 
+from collections.abc import Iterator
 from io import StringIO
+from typing import Any
 
 from ruamel.yaml import YAML
 
+from registry.config import without_defaults
+from studies.contrasts import differences, undeclared, why_not_asked
 from studies.estimate import seconds_of
+from studies.hypothesis import Hypothesis
 from studies.plan import Plan
 from studies.progress import duration
+from studies.tuning import in_words
+
+SIGNS = {"greater": ">", "less": "<", "different": "≠", "same": "="}
 
 
 def describe_plan(plan: Plan) -> None:
-    """Print the text of the study and its settings."""
+    """Print the text of the study, its arms, its hypotheses and its protocol."""
+    print(plan.study.text.strip())
+    for title, lines in (
+        ("Arms", list(_arms(plan))),
+        (
+            "Hypotheses",
+            [line for one in plan.settings.study.hypotheses for line in _claim(plan, one)],
+        ),
+        ("Protocol", list(_protocol(plan))),
+        ("Settings", _settings(plan)),
+    ):
+        if lines:
+            print(f"\n{title}\n{'-' * len(title)}")
+            print("\n".join(lines))
+
+
+def _arms(plan: Plan) -> Iterator[str]:
+    known = " and ".join(plan.variables) or "what each arm overlays"
+    yield f"The arms differ in {known}."
+    for arm in plan.arms.values():
+        yield f"  {arm.name}: {_yaml(arm.over(plan.study.variables))}"
+
+
+def _claim(plan: Plan, claim: Hypothesis) -> Iterator[str]:
+    lengths = ", ".join(map(str, claim.lengths))
+    where = f"{claim.metric} on {claim.panel} at {'lengths' if claim.lengths[1:] else 'length'}"
+    sign, size = SIGNS[claim.direction], f"δ = {claim.smallest_effect:g}"
+    yield f"  {claim.name}: {claim.claim}"
+    yield f"    {claim.arm} {sign} {claim.against}: {where} {lengths}; {size}"
+    why = why_not_asked(plan, claim)
+    if why:
+        yield f"    not asked here: {why}"
+        return
+    beside = [one for one in differences(plan, claim) if one not in undeclared(plan, claim)]
+    also = [one for one in beside if not _is_variable(plan, one.key)]
+    if also:
+        yield f"    also differs: {'; '.join(map(str, also))}"
+
+
+def _is_variable(plan: Plan, key: str) -> bool:
+    from studies.merging import lies_under
+
+    return lies_under(key, plan.variables)
+
+
+def _protocol(plan: Plan) -> Iterator[str]:
+    study = plan.settings.study
+    for cell in plan.cells()[:: len(plan.arms)]:
+        config = plan.config(cell)
+        shortest, longest = config.training.train_lengths
+        tested = ", ".join(map(str, config.evaluation.test_lengths))
+        task = "" if config.task is None else f"{config.task}, "
+        yield (
+            f"  {cell.task}: {task}{config.training.steps} steps on lengths {shortest} to "
+            f"{longest}; tested at {tested}"
+        )
+    settings = study.settings()
+    if len(settings) > 1:
+        tried = "; ".join(in_words(setting) for setting in settings)
+        yield (
+            f"  Tuning: every arm tries {tried} on {study.tuning_seeds} seed(s) of their own; the "
+            "lowest validation nll at trained lengths is chosen."
+        )
+    yield f"  Confirming: {study.seeds} fresh seeds per arm; skill {study.threshold} is learned."
+
+
+def _settings(plan: Plan) -> list[str]:
+    """What is shared by all runs, without what is left at its default."""
+    kept = without_defaults(plan.settings)
+    kept.get("study", {}).pop("hypotheses", None)
+    kept = {key: value for key, value in _plain(kept).items() if value not in ({}, [])}
     text = StringIO()
-    YAML(typ="safe", pure=True).dump(plan.settings.model_dump(mode="json"), text)
-    print(f"{plan.study.text.strip()}\n\nSettings\n--------\n{text.getvalue()}", end="")
+    yaml = YAML(typ="safe", pure=True)
+    yaml.dump(kept, text)
+    return text.getvalue().rstrip().splitlines()
+
+
+def _plain(value: Any) -> Any:
+    """Settings as YAML can show them."""
+    from studies.arms import Arm
+
+    if isinstance(value, Arm):
+        return value.name if value.overlay is None else {value.name: dict(value.overlay)}
+    if hasattr(value, "model_dump"):
+        return _plain(without_defaults(value))
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def _yaml(value: Any) -> str:
+    text = StringIO()
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style, yaml.width = True, 10_000
+    yaml.dump(_plain(value), text)
+    return text.getvalue().strip()
 
 
 def preview(plan: Plan, workers: int) -> None:
     """Print what would be done, and roughly how long it takes on this machine."""
     settings, total = plan.settings.study, 0.0
-    rates = ", ".join(f"{rate:g}" for rate in settings.learning_rates)
-    print(f"{plan.study.name}: learning rates {rates}; {settings.seeds} confirming seeds an arm")
+    tried = "; ".join(in_words(setting) for setting in settings.settings())
+    print(
+        f"{plan.study.name}: {settings.seeds} confirming seeds an arm"
+        + (f"; tries {tried}" if tried else "")
+    )
     for cell in plan.cells():
-        tune, steps = len(list(plan.tuning(cell))), plan.config(cell, 1.0).training.steps
-        seconds = seconds_of(plan.config(cell, settings.learning_rates[0]))
+        config = plan.config(cell)
+        tune, steps = len(list(plan.tuning(cell))), config.training.steps
+        seconds = seconds_of(config)
         total += seconds * (tune + settings.seeds)
         print(
             f"  {cell.task:20} {cell.arm:16} {tune} tuning + {settings.seeds} confirming runs "

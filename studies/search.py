@@ -1,5 +1,6 @@
 """Optuna's side of a study: each tuning run is a trial in the Optuna study of its arm."""
 
+import json
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 RATE = "training.learning_rate"
 RATES = (1e-9, 1e3)
 """A range that holds every learning rate: Optuna refuses to change a range later."""
+NUMBERS = (-(2**31), 2**31)
+"""The same for every other number."""
 
 
 class Trials:
@@ -47,8 +50,8 @@ class Trials:
         study.add_trial(
             optuna.trial.create_trial(
                 state=optuna.trial.TrialState.RUNNING,
-                params={RATE: run.config["training"]["learning_rate"]},
-                distributions={RATE: optuna.distributions.FloatDistribution(*RATES, log=True)},
+                params=params_of(run),
+                distributions=distributions_of(run),
                 user_attrs=mark,
             )
         )
@@ -94,11 +97,72 @@ class Trials:
         )
 
 
+def setting_of(run: "Run") -> dict[str, Any]:
+    """What tuning tries in a run: dotted keys with values."""
+    return run.provenance.get("setting") or {RATE: run.config["training"]["learning_rate"]}
+
+
+def params_of(run: "Run") -> dict[str, Any]:
+    """The setting of a run as Optuna keeps it: numbers as they are, anything else as text."""
+    return {
+        key: value if _is_number(value) else json.dumps(value, sort_keys=True)
+        for key, value in setting_of(run).items()
+    }
+
+
+def distributions_of(run: "Run") -> dict[str, Any]:
+    """Where the values of a run's setting come from; the choices of a text are those tried."""
+    from optuna.distributions import (
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+
+    found: dict[str, Any] = {}
+    for key, value in params_of(run).items():
+        if key == RATE:
+            found[key] = FloatDistribution(*RATES, log=True)
+        elif isinstance(value, str):
+            found[key] = CategoricalDistribution(_choices(run)[key])
+        else:
+            others = [one.get(key, value) for one in run.provenance.get("tried", [])]
+            whole = all(isinstance(one, int) for one in [value, *others])
+            found[key] = (IntDistribution if whole else FloatDistribution)(*NUMBERS)
+    return found
+
+
+def _choices(run: "Run") -> dict[str, list[str]]:
+    """The values of each key that is no number, in the order in which they are tried."""
+    found: dict[str, list[str]] = {}
+    for setting in run.provenance.get("tried", []):
+        for key, value in setting.items():
+            text = json.dumps(value, sort_keys=True)
+            if not _is_number(value) and text not in found.setdefault(key, []):
+                found[key].append(text)
+    return {key: texts for key, texts in found.items() if texts}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def study_name(run: "Run") -> str:
     """The Optuna study of a tuning run: one for an arm on a task under all its other settings."""
     from registry.config import hash_of
 
-    config = {key: value for key, value in run.config.items() if key != "training"}
-    training = {key: value for key, value in run.config["training"].items()}
-    training.pop("learning_rate")
-    return f"{run.study}/{run.task}/{run.arm}/{hash_of([config, training])[:8]}"
+    rest = {root: run.config[root] for root in run.config}
+    for key in setting_of(run):
+        rest = _without(rest, key.split("."))
+    training = rest.pop("training", {})
+    known = [rest, training, *([_choices(run)] if _choices(run) else [])]
+    return f"{run.study}/{run.task}/{run.arm}/{hash_of(known)[:8]}"
+
+
+def _without(config: Any, path: list[str]) -> Any:
+    """A config without the value at a path."""
+    first, *rest = path
+    if not isinstance(config, dict) or first not in config:
+        return config
+    if not rest:
+        return {key: value for key, value in config.items() if key != first}
+    return {**config, first: _without(config[first], rest)}

@@ -1,11 +1,13 @@
-"""What a study is: a question, the one thing that its arms differ in, and its budgets."""
+"""What a study is: a question, the variables that its arms differ in, and its budgets."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from studies.settings import Settings
+    from studies.arms import Arm
+    from studies.protocol import Settings
 
 
 @dataclass(frozen=True)
@@ -16,22 +18,43 @@ class Budget:
     settings: Mapping[str, Any]
 
 
+def _as_it_is(roots: Mapping[str, Any]) -> Mapping[str, Any]:
+    return roots
+
+
+def _nothing(arm: "Arm", settings: "Settings") -> str:
+    return ""
+
+
 @dataclass(frozen=True)
 class Study:
-    """A study.
+    """A study, as data; its arms, hypotheses and protocol are in the settings of its budgets.
 
     Args:
-        name: Under which its runs are stored; the module is `studies.<name>`.
-        text: Its module's docstring: question, variable, hypotheses and protocol.
-        kind: The kind of part that the arms differ in; an arm is the name of a part of that kind.
-        budgets: By name.
-        choose: The choice that an arm makes, given its name and the settings.
+        name: Under which its runs are stored.
+        question: What it asks, in one sentence.
+        text: What a reader should know: question, variable, hypotheses, protocol, reading.
+        variables: The dotted keys that its arms differ in. With a single one, an arm may be named
+            by its bare value, such as the name of a part.
+        budgets: By name; the first is the default where none is called "quick".
+        complete: What the config of a run becomes before it is checked, such as a table that needs
+            a row for every tested length.
         remark: A remark that belongs beside every result of an arm, or "".
+        plugins: Files and modules that register what it needs, for its workers too.
+        file: The file that describes it, where that is no module.
     """
 
     name: str
+    question: str
     text: str
-    kind: str
+    variables: tuple[str, ...]
     budgets: Mapping[str, Budget]
-    choose: Callable[[str, "Settings"], Any] = lambda arm, settings: arm
-    remark: Callable[[str, "Settings"], str] = lambda arm, settings: ""
+    complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _as_it_is
+    remark: Callable[["Arm", "Settings"], str] = _nothing
+    plugins: tuple[str, ...] = ()
+    file: Path | None = None
+
+    @property
+    def default_budget(self) -> str:
+        """The budget that is meant where none is named."""
+        return "quick" if "quick" in self.budgets else next(iter(self.budgets))

@@ -10,11 +10,13 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
-from studies.evaluation import UNSCORED, by_answer
+from studies.evaluation import UNSCORED, by_answer, logits_of
+from studies.outcome import Point
 from studies.schedules import rate_at
 from studies.seeds import Seeds
 from studies.settings import Training
 from studies.tasks.task import Batch, Task
+from variants.encoder import Encoder
 
 CURVE_POINTS = 50
 """About so many points of each training curve are kept; a point is a mean over its steps."""
@@ -22,15 +24,6 @@ CURVE_POINTS = 50
 
 class DivergedError(Exception):
     """A loss or gradient stopped being finite; the message names the step and the tensor."""
-
-
-@dataclass(frozen=True)
-class Point:
-    """A point of a training curve: the mean of a metric over the steps up to `step`."""
-
-    step: int
-    metric: str
-    value: float
 
 
 @dataclass
@@ -115,7 +108,9 @@ def batch_loss(
     model: nn.Module, batch: Batch, device: torch.device, positions: torch.Generator | None = None
 ) -> Tensor:
     """Cross-entropy, averaged over the scored answers; 0 where nothing is scored."""
-    logits = model(batch.tokens.to(device), generator=positions).logits
+    # Only our own encoder draws positions; any other module is called with its tokens alone.
+    given = {"generator": positions} if isinstance(model, Encoder) else {}
+    logits = logits_of(model(batch.tokens.to(device), **given))
     return mean_loss(logits, batch.targets.to(device))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from store.ledger import Ledger
     from store.records import Claim
-    from studies.execute import Outcome
+    from studies.outcome import Outcome
     from studies.search import Trials
 
 LEASE_SECONDS = 120.0
@@ -125,17 +125,18 @@ class _Worker:
     def write(self, claim: "Claim", ledger: "Ledger", outcome: "Outcome") -> bool:
         """Write an outcome; one that cannot be stored is a failed run."""
         from store.errors import StoreError
-        from studies.execute import Outcome
+        from studies.outcome import Outcome
 
         try:
-            return ledger.finish(claim, **vars(outcome))
+            return ledger.finish(claim, **outcome.columns())
         except StoreError as error:
-            return ledger.finish(claim, **vars(Outcome("failed", f"StoreError: {error}")))
+            return ledger.finish(claim, **Outcome("failed", f"StoreError: {error}").columns())
 
     def outcome(self, claim: "Claim", ledger: "Ledger") -> "Outcome":
         import torch
 
-        from studies.execute import Outcome, execute
+        from studies.execute import execute
+        from studies.outcome import Outcome
         from studies.settings import check_run
 
         self.renewed = time.monotonic()

@@ -9,10 +9,11 @@ import pytest
 
 from store.intervals import Interval
 from studies.answer import ArmResult, cell_text, number, print_answer, sentence
-from studies.conduct import Chosen
 from studies.extrapolation import QUICK, STUDY
+from studies.gathering import gather
 from studies.plan import Cell, Plan
-from studies.settings import gather
+from studies.search import RATE
+from studies.tuning import Chosen
 
 PLAN = Plan(STUDY, gather(QUICK, None, ["evaluation.test_lengths=[16, 20, 32]"]))
 
@@ -26,7 +27,7 @@ def result(
 ) -> ArmResult:
     runs: list[Any] = [SimpleNamespace(status=status) for status in statuses]
     values = {(split, "skill", length): list(found) for length, found in skills.items()}
-    return ArmResult(Cell(0, "shift", arm), runs, chosen or Chosen(3e-3), values)
+    return ArmResult(Cell(0, "shift", arm), runs, chosen or Chosen({RATE: 3e-3}), values)
 
 
 def test_an_arm_that_stays_above_the_threshold_holds() -> None:
@@ -58,7 +59,7 @@ def test_the_longest_trained_length_may_be_told_by_validation() -> None:
     fitted = ArmResult(
         Cell(0, "shift", "rope"),
         [],
-        Chosen(3e-3),
+        Chosen({RATE: 3e-3}),
         {("validation", "skill", 16): [1.0], ("test", "skill", 32): [0.2]},
     )
 
@@ -72,11 +73,11 @@ def test_a_length_that_cannot_be_asked_is_said() -> None:
 
 
 def test_an_arm_without_a_learning_rate_says_why() -> None:
-    chosen = Chosen(None, "training diverged at every learning rate")
+    chosen = Chosen(None, "training diverged at every setting")
 
     said = sentence(PLAN, result({}, statuses=(), chosen=chosen))
 
-    assert said == "has no result: training diverged at every learning rate."
+    assert said == "has no result: training diverged at every setting."
 
 
 def test_a_seed_without_a_value_is_one_that_did_not_hold() -> None:
@@ -97,10 +98,7 @@ def test_a_narrow_terminal_gets_several_tables_and_nothing_is_cut(
     from rich.console import Console
 
     console = Console(width=width, record=True, file=StringIO())
-    arms = [
-        result({16: [1.0, 0.2], 20: [0.9, 0.1], 32: [-0.9, 0.7]}, arm=arm)
-        for arm in PLAN.settings.study.arms
-    ]
+    arms = [result({16: [1.0, 0.2], 20: [0.9, 0.1], 32: [-0.9, 0.7]}, arm=arm) for arm in PLAN.arms]
 
     plan = Plan(STUDY, gather(QUICK, None, ["evaluation.test_lengths=[16, 20, 32]", "task=shift"]))
     print_answer(console, plan, arms)
@@ -122,7 +120,7 @@ def test_seeds_that_diverged_are_counted() -> None:
 
 @pytest.mark.parametrize(("rate", "side"), [(1e-3, "lowest"), (1e-2, "highest")])
 def test_a_learning_rate_at_the_edge_is_flagged(rate: float, side: str) -> None:
-    chosen = Chosen(rate, at_edge=True)
+    chosen = Chosen({RATE: rate}, edges={RATE: side})
 
     said = sentence(PLAN, result({16: [0.0]}, chosen=chosen))
 

@@ -9,12 +9,13 @@ import pytest
 
 from store import Results
 from store.ledger import Ledger
-from studies.conduct import Chosen, Conductor
+from studies.conduct import Conductor
 from studies.extrapolation import QUICK, STUDY
+from studies.gathering import gather
 from studies.plan import Plan
-from studies.search import Trials
-from studies.settings import gather
+from studies.search import RATE, Trials
 from studies.tasks.shift import Shift
+from studies.tuning import Chosen
 
 RATES = [0.001, 0.003, 0.01]
 
@@ -64,34 +65,37 @@ def test_the_lowest_validation_nll_is_chosen_and_test_lengths_have_no_say(url: s
     made = conductor(url)
     end(made, dict(zip(RATES, (0.5, 0.2, 0.9), strict=True)))
 
-    assert chosen(made) == Chosen(0.003)
+    assert chosen(made) == Chosen({RATE: 0.003})
     runs = made.ledger.runs(made.ids())[3:]
     assert [(run.phase, run.seed) for run in runs] == [("confirm", 0), ("confirm", 1)]
     assert {run.config["training"]["learning_rate"] for run in runs} == {0.003}
 
 
-@pytest.mark.parametrize(("best", "rate"), [((0.1, 0.2, 0.9), 0.001), ((0.9, 0.2, 0.1), 0.01)])
+@pytest.mark.parametrize(
+    ("best", "rate", "side"),
+    [((0.1, 0.2, 0.9), 0.001, "lowest"), ((0.9, 0.2, 0.1), 0.01, "highest")],
+)
 def test_an_optimum_at_the_edge_of_the_list_is_flagged(
-    url: str, best: tuple[float, ...], rate: float
+    url: str, best: tuple[float, ...], rate: float, side: str
 ) -> None:
     made = conductor(url)
     end(made, dict(zip(RATES, best, strict=True)))
 
-    assert chosen(made) == Chosen(rate, at_edge=True)
+    assert chosen(made) == Chosen({RATE: rate}, edges={RATE: side})
 
 
 def test_a_rate_that_diverged_is_passed_over(url: str) -> None:
     made = conductor(url)
     end(made, dict(zip(RATES, (0.5, 0.2, "diverged"), strict=True)))
 
-    assert chosen(made) == Chosen(0.003)
+    assert chosen(made) == Chosen({RATE: 0.003})
 
 
 def test_an_arm_that_diverges_everywhere_has_no_confirming_runs(url: str) -> None:
     made = conductor(url)
     end(made, dict.fromkeys(RATES, "diverged"))
 
-    assert chosen(made).reason == "training diverged at every learning rate"
+    assert chosen(made).reason == "training diverged at every setting"
     assert (made.confirming, made.unfinished(), made.expected()) == ({}, False, 3)
 
 
@@ -105,7 +109,7 @@ def test_an_arm_with_a_failed_tuning_run_is_not_confirmed_until_it_is_mended(url
     assert again.chosen == {}
     end(again, {0.01: 0.1})
 
-    assert chosen(again) == Chosen(0.01, at_edge=True)
+    assert chosen(again) == Chosen({RATE: 0.01}, edges={RATE: "highest"})
 
 
 def test_rates_are_judged_by_their_mean_over_tuning_seeds(url: str) -> None:
@@ -117,7 +121,7 @@ def test_rates_are_judged_by_their_mean_over_tuning_seeds(url: str) -> None:
         score = {"split": "validation", "length": 4, "metric": "nll", "n": 5, "value": value}
         made.ledger.finish(claim, "done", scores=[score])
 
-    assert chosen(made).learning_rate == 0.003
+    assert chosen(made).setting == {RATE: 0.003}
 
 
 def test_a_run_of_a_dead_worker_is_planned_again(url: str) -> None:
@@ -142,7 +146,7 @@ def test_runs_of_a_part_whose_source_has_changed_are_named(
     made = conductor(url)
     assert made.changed() == {}
 
-    monkeypatch.setattr("studies.plan.source_hash", lambda part: f"another {part.__name__}")
+    monkeypatch.setattr("studies.identity.source_hash", lambda part: f"another {part.__name__}")
 
     assert made.changed() == {"none": made.ids()}
 
@@ -171,7 +175,7 @@ def test_what_runs_again_carries_the_source_of_now(
     [numbers] = made.confirming.values()
     while claim := made.ledger.claim("w", numbers):
         made.ledger.finish(claim, "done")
-    monkeypatch.setattr("studies.plan.source_hash", lambda part: f"another {part.__name__}")
+    monkeypatch.setattr("studies.identity.source_hash", lambda part: f"another {part.__name__}")
     assert set(made.changed()["none"]) == set(made.ids())
 
     again = conductor(url)

@@ -9,7 +9,8 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
-from studies.evaluation import Measured, evaluate, skill_of, validation_lengths
+from studies.evaluation import evaluate, skill_of, validation_lengths
+from studies.outcome import Measured
 from studies.seeds import Seeds
 from studies.tasks.first_last_match import FirstLastMatch
 from studies.tasks.multi_shift import MultiShift

@@ -6,13 +6,18 @@ import pytest
 
 from registry import ConfigError, positions, register
 from studies.extrapolation import QUICK, STUDY
+from studies.gathering import gather
 from studies.plan import Plan
-from studies.settings import check_run, gather
+from studies.settings import check_run
 from variants.positions import Position
 
 
 def plan(*assignments: str) -> Plan:
     return Plan(STUDY, gather(QUICK, None, assignments))
+
+
+def position_of(made: Plan, cell: Any) -> dict[str, Any]:
+    return made.config(cell).plain()["encoder"]["position"]
 
 
 def everything(made: Plan) -> list[Any]:
@@ -21,7 +26,7 @@ def everything(made: Plan) -> list[Any]:
         for cell in made.cells()
         for run in (
             *made.tuning(cell),
-            *made.confirming(cell, made.settings.study.learning_rates[0]),
+            *made.confirming(cell, made.settings.study.settings()[0]),
         )
     ]
 
@@ -56,9 +61,7 @@ def test_quick_is_the_protocol_that_its_text_promises() -> None:
 
 def test_arms_differ_in_their_position_and_in_nothing_else() -> None:
     made = plan()
-    configs = [
-        made.config(cell, 1e-3).model_dump() for cell in made.cells() if cell.task == "shift"
-    ]
+    configs = [made.config(cell).model_dump() for cell in made.cells() if cell.task == "shift"]
 
     names = {config["encoder"].pop("position")["name"] for config in configs}
 
@@ -70,19 +73,19 @@ def test_a_learned_table_gets_a_row_for_every_tested_index() -> None:
     made = plan("evaluation.test_lengths=[16, 300]")
     [cell] = [cell for cell in made.cells() if (cell.arm, cell.task) == ("learned", "shift")]
 
-    assert made.config(cell, 1e-3).encoder.position.options()["max_length"] == 300
+    assert position_of(made, cell)["max_length"] == 300
 
 
 def test_a_learned_table_has_rows_for_empty_tokens_too() -> None:
     made = plan("evaluation.test_lengths=[16, 30]", "task=duplicate", "study.arms=[learned]")
 
-    assert made.config(made.cells()[0], 1e-3).encoder.position.options()["max_length"] == 90
+    assert position_of(made, made.cells()[0])["max_length"] == 90
 
 
 def test_the_task_says_where_it_is_read_and_how_many_logits_a_place_needs() -> None:
     def encoder(task: str) -> Any:
         made = plan(f"task={task}")
-        return made.config(made.cells()[0], 1e-3).encoder
+        return made.config(made.cells()[0]).encoder
 
     before = encoder("{name: even_pairs, answer_at: prepended}")
     assert (before.readout.name, before.vocab_size, before.n_classes) == ("first", 4, 2)
@@ -118,7 +121,7 @@ def test_tuning_and_confirming_use_different_seeds() -> None:
     cell = made.cells()[0]
 
     tuned = {run.seed for run in made.tuning(cell)}
-    confirmed = {run.seed for run in made.confirming(cell, 1e-3)}
+    confirmed = {run.seed for run in made.confirming(cell, {})}
 
     assert confirmed == set(range(8))
     assert tuned.isdisjoint(confirmed)
@@ -162,7 +165,7 @@ def test_whatever_the_numbers_depend_on_changes_every_identity(assignment: str) 
 def test_a_stored_config_is_the_config_again() -> None:
     made = plan("study.seeds=1", "study.learning_rates=[0.01]")
     for run in everything(made):
-        assert check_run(run.config).model_dump(mode="json") == run.config
+        assert check_run(run.config).plain() == run.config
 
 
 def test_a_changed_variant_of_the_user_is_another_run() -> None:

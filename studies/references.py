@@ -1,0 +1,103 @@
+"""Functions named in a config as `package.module:function`, with options for their arguments."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, get_type_hints
+
+from pydantic import BeforeValidator, ValidationError
+from pydantic import create_model as make_model
+
+from registry.choices import Choice
+from registry.plugins import OURS, load
+from registry.problems import ConfigError, Problem, problems_of
+
+
+def refers(what: str, *given: str) -> BeforeValidator:
+    """Makes a field a function of the user's, whose arguments but the `given` ones are options."""
+    return BeforeValidator(lambda value: None if value is None else resolve(what, given, value))
+
+
+def resolve(what: str, given: tuple[str, ...], value: Any) -> Choice:
+    """The function that a config value names, with its options checked against its signature.
+
+    Args:
+        what: The key under which it is named, for messages.
+        given: The arguments that the caller passes.
+        value: `"package.module:function"`, `"file.py:function"`, a mapping of a name and options,
+            or what an earlier call returned.
+
+    Raises:
+        ConfigError: If there is no such function, or an option does not fit its signature.
+    """
+    if isinstance(value, Choice):
+        value = {"name": value.name, **value.options()}
+    options = dict(value) if isinstance(value, Mapping) else {"name": value}
+    name = options.get("name")
+    if not isinstance(name, str) or not all(name.rpartition(":")[::2]):
+        rule = f'{what} is named as "package.module:function"; got {name!r}'
+        raise ConfigError([Problem("", rule, value)])
+    model = _schema(name, given)
+    try:
+        return model(**options)
+    except ValidationError as error:
+        raise ConfigError(problems_of(error, model)) from None
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    """The function of this name.
+
+    Raises:
+        ConfigError: If its module cannot be imported or holds no such function.
+    """
+    _, _, attribute = name.rpartition(":")
+    found = getattr(module_of(name), attribute, None)
+    if not callable(found):
+        rule = f"{name.rpartition(':')[0]} holds no function {attribute!r}"
+        raise ConfigError([Problem("", rule, name)])
+    return found
+
+
+def module_of(name: str) -> ModuleType:
+    """The module that holds the function of this name."""
+    import sys
+
+    return sys.modules[load(name.rpartition(":")[0]).module]
+
+
+def source_of(name: str) -> Path:
+    """The file that holds the function of this name."""
+    return Path(str(module_of(name).__file__))
+
+
+def is_ours(name: str) -> bool:
+    """Does this function ship with the sandbox?"""
+    return name.partition(":")[0].split(".")[0] in OURS
+
+
+@cache
+def _schema(name: str, given: tuple[str, ...]) -> type[Choice]:
+    from pydantic import PydanticUserError
+
+    function = function_of(name)
+    hints = get_type_hints(function)
+    fields: dict[str, Any] = {"name": (Literal[name], ...)}
+    parameters = inspect.signature(function).parameters
+    for option, parameter in parameters.items():
+        if option in given:
+            continue
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[option] = (hints.get(option, Any), default)
+    missing = [argument for argument in given if argument not in parameters]
+    if missing and not any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+        rule = f"{name} takes {', '.join(given)}; it lacks {', '.join(missing)}"
+        raise ConfigError([Problem("", rule, name)])
+    try:
+        return make_model(name, __base__=Choice, **fields)
+    except PydanticUserError as error:
+        rule = f"{name} has an argument that no config can hold: {error}"
+        raise ConfigError([Problem("", rule, name)]) from error

@@ -1,0 +1,151 @@
+"""Run a study that was typed: from words to a checked plan, through its runs, to its answer."""
+
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from registry.plugins import load
+from registry.problems import ConfigError
+from registry.table import UnknownNameError
+from studies.checking import never_asked, plan_problems
+from studies.command import INTERRUPTED, TERMINATED, WORK_FAILED, fail
+from studies.conduct import Conductor, job_for
+from studies.gathering import try_to_gather
+from studies.plan import Plan
+from studies.study import Study
+
+
+class Terminated(BaseException):
+    """The process was asked to end by SIGTERM."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """How the runs of one call are done: where they are stored, and who does them."""
+
+    storage: str
+    device: str
+    workers: int
+    threads: int
+    plugins: Sequence[str]
+    rerun: Sequence[str]
+
+
+def ready(
+    study: Study,
+    budget: str,
+    told: Mapping[str, Any],
+    config: Path | None,
+    plugins: Sequence[str],
+    assignments: Sequence[str],
+) -> Plan:
+    """The checked plan of what was typed.
+
+    Raises:
+        ConfigError: With everything that is wrong with the settings and with the arms.
+        UnknownNameError: If there is no such budget or arm.
+    """
+    if budget not in study.budgets:
+        raise UnknownNameError("budget", budget, list(study.budgets))
+    loaded = [load(plugin) for plugin in plugins]
+    options = {key: value for key, value in told.items() if value is not None}
+    own = study.budgets[budget].settings
+    found = try_to_gather(own, config, assignments, options, study.file)
+    provenance = {
+        "command": sys.argv[1:],
+        "budget": budget,
+        "plugins": [vars(plugin) for plugin in loaded],
+    }
+    problems = list(found.problems)
+    if found.settings is None:
+        raise ConfigError(problems)
+    plan = Plan(study, found.settings, provenance=provenance)
+    problems += plan_problems(plan) + never_asked(plan, budget)
+    if problems:
+        raise ConfigError(problems)
+    return plan
+
+
+def run(plan: Plan, call: Call) -> None:
+    """Do what is missing of a plan and print its answer."""
+    from store.connection import make_engine
+    from store.environment import environment_facts, git_facts
+    from store.ledger import Ledger
+    from studies.devices import device_facts
+    from studies.search import Trials
+
+    for arm in call.rerun:
+        if arm not in plan.arms:
+            raise UnknownNameError("arm of this call", arm, list(plan.arms))
+    ledger = Ledger.create(call.storage)
+    ledger.describe_study(plan.study.name, plan.study.text)
+    facts = environment_facts({"torch": device_facts(call.device), "threads": call.threads})
+    here = Path(__file__).parent
+    provenance = {**plan.provenance, "git": git_facts(here), "device": call.device}
+    plan = replace(plan, environment_id=ledger.environment(facts), provenance=provenance)
+    conductor = Conductor(plan, ledger, Trials(call.storage))
+    conductor.tidy(call.rerun)
+    if conductor.unfinished():
+        _conduct(conductor, call)
+    # A reader refuses a file that was moved away or deleted meanwhile.
+    make_engine(call.storage, readonly=True).dispose()
+    for arm, run_ids in conductor.changed().items():
+        print(
+            f"note: the source of arm {arm} has changed since {len(run_ids)} of its runs (the "
+            f"first is {run_ids[0]}); --rerun {arm} does them again",
+            file=sys.stderr,
+        )
+    _print_answer(conductor, call.storage)
+
+
+def _conduct(conductor: Conductor, call: Call) -> None:
+    """Do the runs, and say how to go on when stopped."""
+    from studies.progress import Display
+
+    def terminate(number: int, frame: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    job = job_for(call.storage, call.plugins, call.device, call.threads)
+    try:
+        with Display(conductor.plan) as display:
+            conductor.conduct(job, call.workers, display.show)
+    except (KeyboardInterrupt, Terminated) as error:
+        finished = sum(
+            run.status not in ("planned", "running")
+            for runs in conductor.runs().values()
+            for run in runs
+        )
+        print(
+            f"stopped: {finished} of {conductor.expected()} runs are stored; "
+            "the same command goes on from here",
+            file=sys.stderr,
+        )
+        code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else TERMINATED
+        raise typer.Exit(code) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _print_answer(conductor: Conductor, storage: str) -> None:
+    from rich.console import Console
+
+    from studies.answer import print_answer, results
+
+    # Away from a terminal nobody folds lines, and a table must not be cut.
+    console = Console() if sys.stdout.isatty() else Console(width=200)
+    runs, scores = conductor.runs(), conductor.ledger.scores(conductor.ids())
+    gathered = results(conductor.plan, runs, scores, conductor.chosen)
+    print_answer(console, conductor.plan, gathered)
+    stored = [run for of_cell in runs.values() for run in of_cell]
+    print(f"\n{len(stored)} runs in {storage}; `python -m store scores` queries them.")
+    failed = [run for run in stored if run.status == "failed"]
+    for run in failed[:5]:
+        print(f"run {run.id} ({run.task}, {run.arm}) failed: {run.reason}", file=sys.stderr)
+    if failed:
+        fail(f"{len(failed)} runs failed; the same command tries them again", WORK_FAILED)

@@ -1,0 +1,98 @@
+"""A study in one YAML file: its question, variable and hypotheses, its protocol and budgets."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from registry.problems import ConfigError, Problem, unknown_key
+from registry.yaml_file import read_yaml
+from studies.gathering import lay_over
+from studies.merging import ROOTS
+from studies.study import Budget, Study
+
+ABOUT = ("name", "question", "about", "variable", "import", "budgets")
+NEEDED = ("name", "question")
+
+
+def read_study(file: Path) -> Study:
+    """The study that a YAML file describes.
+
+    Beside the roots of every config (`encoder`, `task`, `training`, `evaluation`, `study` …) the
+    file says `name`, `question` and, where they are needed, `variable` (one dotted key or several),
+    `about` (text for readers), `import` (what registers its parts; paths are seen from the file)
+    and `budgets` (names with settings that are laid over those of the file).
+
+    Raises:
+        ConfigError: If it cannot be read or does not describe a study; every problem is told.
+    """
+    data = read_yaml(file)
+    problems = list(_problems(data))
+    if problems:
+        raise ConfigError(problem.under("", str(file)) for problem in problems)
+    try:
+        budgets = dict(_budgets(data))
+    except ConfigError as error:
+        raise ConfigError(problem.under("", str(file)) for problem in error.problems) from None
+    question, about = data["question"].strip(), data.get("about", "").strip()
+    return Study(
+        name=data["name"],
+        question=question,
+        text=f"{question}\n\n{about}".strip(),
+        variables=tuple(_texts(data.get("variable", []))),
+        budgets=budgets,
+        plugins=tuple(_seen_from(file, spec) for spec in _texts(data.get("import", []))),
+        file=file,
+    )
+
+
+def _problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    for key in data:
+        if key not in (*ABOUT, *ROOTS):
+            yield unknown_key(key, data[key], (*ABOUT, *ROOTS))
+    for key in NEEDED:
+        if key not in data:
+            yield Problem(key, "this key is required")
+    for key in ("name", "question", "about"):
+        if key in data and not (isinstance(data[key], str) and data[key].strip()):
+            yield Problem(key, f"{key} is a text; got {data[key]!r}", data[key])
+    for key in ("variable", "import"):
+        if not all(isinstance(one, str) for one in _texts(data.get(key, []))):
+            yield Problem(key, f"{key} is a text, or a list of texts; got {data[key]!r}", data[key])
+    for variable in _texts(data.get("variable", [])):
+        if isinstance(variable, str) and variable.split(".")[0] not in ROOTS:
+            rule = f"a variable is a dotted key such as encoder.position; got {variable!r}"
+            yield Problem("variable", rule, variable)
+    yield from _budget_problems(data.get("budgets", {}))
+
+
+def _budget_problems(budgets: Any) -> Iterator[Problem]:
+    if not isinstance(budgets, Mapping):
+        yield Problem("budgets", f"budgets are names with settings; got {budgets!r}", budgets)
+        return
+    for name, settings in budgets.items():
+        if not isinstance(settings, Mapping):
+            rule = f"a budget holds settings, such as training.steps; got {settings!r}"
+            yield Problem(f"budgets.{name}", rule, settings)
+            continue
+        for key in settings:
+            if key not in ("about", *ROOTS):
+                yield unknown_key(f"budgets.{name}.{key}", settings[key], ("about", *ROOTS))
+
+
+def _budgets(data: Mapping[str, Any]) -> Iterator[tuple[str, Budget]]:
+    own = lay_over({}, {root: data[root] for root in ROOTS if root in data})
+    budgets = data.get("budgets", {})
+    if not {"quick", "file"} & set(budgets):
+        yield "file", Budget("what the file says", own)
+    for name, settings in budgets.items():
+        changes = {key: value for key, value in settings.items() if key != "about"}
+        about = str(settings.get("about", "what the file says, with changes"))
+        yield str(name), Budget(about, lay_over(own, changes))
+
+
+def _texts(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list) else [value]
+
+
+def _seen_from(file: Path, spec: str) -> str:
+    return str(file.parent / spec) if spec.endswith(".py") else spec

@@ -1,0 +1,61 @@
+"""The usual way to do a run: build a model, train it, score it."""
+
+import torch
+from torch import nn
+
+from studies.evaluation import evaluate, validation_lengths
+from studies.models import build_model, width_of
+from studies.outcome import Measured, Outcome, Work
+from studies.settings import task_of
+from studies.tasks.task import Task
+from studies.training import Curves, DivergedError, train
+
+
+def perform(work: Work) -> Outcome:
+    """Train and score one replicate of a config.
+
+    A training that diverges is a result: status "diverged", with the reason and no scores.
+    """
+    config, task = work.config, task_of(work.config.task)
+    model = build_model(config, work.seeds)
+    model = model.to(work.device, getattr(torch, config.training.dtype))
+    outcome = Outcome(parameters=sum(one.numel() for one in model.parameters()), model=model)
+    curves = Curves(config.training.steps)
+    try:
+        width = width_of(config)
+        train(model, task, config.training, width, work.seeds, work.device, curves, work.after_step)
+        outcome.scores = score(model, task, work)
+    except DivergedError as error:
+        outcome.status, outcome.reason, outcome.model = "diverged", str(error), None
+    outcome.curves = curves.points
+    training = config.training
+    outcome.provenance = {
+        "optimizer": "AdamW",
+        "schedule": training.schedule,
+        "steps": training.steps,
+    }
+    return outcome
+
+
+def score(model: nn.Module, task: Task, work: Work) -> list[Measured]:
+    """Accuracy, exact match, skill and nll at trained lengths (validation) and at tested ones."""
+    config = work.config
+    shortest, longest = config.training.train_lengths
+    trained = validation_lengths(max(shortest, task.min_length), longest)
+    splits = {"validation": trained, "test": list(config.evaluation.test_lengths)}
+    settings = config.evaluation
+    return [
+        measured
+        for split, lengths in splits.items()
+        for measured in evaluate(
+            model,
+            task,
+            lengths,
+            split,
+            work.seeds,
+            settings.examples,
+            settings.batch_size,
+            work.device,
+            work.between_batches,
+        )
+    ]
