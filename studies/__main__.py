@@ -15,6 +15,7 @@ def main() -> None:
     print("Studies (python -m studies.NAME --help)")
     for name, about in studies():
         print(f"  {name:22}{about}")
+    print("  of your own           python -m studies.run my_study.yaml")
     print("\nTasks (python -m registry show task NAME --import studies.tasks)")
     for name, about in tasks():
         print(f"  {name:22}{about}")

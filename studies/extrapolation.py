@@ -4,7 +4,7 @@ Variable: the position encoding; everything else is the same for every arm.
 
 Hypotheses: an encoding that looks a fixed distance back (rope, t5_bias) carries `shift` to longer
 sequences, and one that prefers near tokens (alibi) carries `nearest_marked`; absolute encodings
-(sinusoidal, learned) carry neither.
+(sinusoidal, learned) carry neither. `--describe` lists them as they are judged.
 
 Protocol: each arm trains from scratch on sequences of 2 to 16 tokens, fresh data at every step.
 Tuning: every arm tries the same learning rates on one seed apart; the one with the lowest
@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from studies.command import command
+from studies.hypothesis import Hypothesis
 from studies.study import Budget, Study
 
 if TYPE_CHECKING:
@@ -30,6 +31,27 @@ ARMS = ["none", "sinusoidal", "learned", "rope", "alibi", "t5_bias"]
 
 SHIFT = {"name": "shift", "k": 3, "alphabet": 8}
 NEAREST_MARKED = {"name": "nearest_marked", "alphabet": 8, "mark_probability": 0.15}
+
+
+def claims(*lengths: int) -> list[Hypothesis]:
+    """What is claimed of lengths beyond the trained ones."""
+
+    def claim(name: str, arm: str, against: str, panel: str, text: str, **other: Any) -> Hypothesis:
+        return Hypothesis(name, text, arm, against, panel, lengths, **other)
+
+    return [
+        claim("rope carries shift", "rope", "sinusoidal", "shift",
+              "Rotating queries and keys carries a look back by a fixed distance."),
+        claim("t5_bias carries shift", "t5_bias", "sinusoidal", "shift",
+              "A learned bias per distance carries a look back by a fixed distance."),
+        claim("learned is like sinusoidal", "learned", "sinusoidal", "shift",
+              "Two absolute encodings lose the look back alike.", direction="same"),
+        claim("alibi carries nearest_marked", "alibi", "sinusoidal", "nearest_marked",
+              "A preference for near tokens carries a search for the nearest mark."),
+        claim("alibi before rope", "alibi", "rope", "nearest_marked",
+              "A preference for near tokens carries that search further than rotation does."),
+    ]  # fmt: skip
+
 
 QUICK: dict[str, Any] = {
     "encoder": {
@@ -57,6 +79,7 @@ QUICK: dict[str, Any] = {
         "seeds": 8,
         "learning_rates": [1e-3, 3e-3, 1e-2],
         "panels": [{"task": SHIFT, "steps": 600}, {"task": NEAREST_MARKED, "steps": 800}],
+        "hypotheses": claims(32, 64, 128),
     },
 }
 
@@ -69,6 +92,7 @@ SMOKE: dict[str, Any] = {
         "seeds": 2,
         "learning_rates": [3e-3, 1e-2],
         "panels": [{"task": SHIFT, "steps": 20}, {"task": NEAREST_MARKED, "steps": 20}],
+        "hypotheses": claims(32),
     },
 }
 
@@ -90,6 +114,7 @@ STANDARD: dict[str, Any] = {
             {"task": task, "steps": 2500}
             for task in (SHIFT, NEAREST_MARKED, "bucket_sort", "first_last_match", "reverse")
         ],
+        "hypotheses": claims(40, 60, 100),
     },
 }
 
@@ -123,6 +148,7 @@ PAPER: dict[str, Any] = {
             {"task": task}
             for task in (SHIFT, NEAREST_MARKED, "bucket_sort", "first_last_match", "reverse")
         ],
+        "hypotheses": claims(80, 100, 200),
     },
 }
 

@@ -62,7 +62,7 @@ def test_the_commands_of_the_readme_work(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     # A study is described instead of run: its arguments are checked all the same.
-    if command.startswith("-m studies.extrapolation") and "--plan" not in command:
+    if re.match(r"-m studies\.(extrapolation|run)\b", command) and "--plan" not in command:
         command += " --describe"
     if command.endswith("--plan"):
         command += " --arms none --set evaluation.examples=8"
@@ -109,7 +109,7 @@ def test_every_budget_is_in_the_table() -> None:
     [
         "registry", "registry list", "registry show", "registry explain", "registry draw",
         "store", "store runs", "store scores", "store show", "store studies", "store upgrade",
-        "studies", "studies.extrapolation",
+        "studies", "studies.extrapolation", "studies.run", "studies.run examples/my_study.yaml",
     ],
 )  # fmt: skip
 def test_help_is_quick_because_it_loads_nothing_heavy(tmp_path: Path, module: str) -> None:
@@ -129,7 +129,7 @@ def test_help_is_quick_because_it_loads_nothing_heavy(tmp_path: Path, module: st
 
     done = subprocess.run(
         [sys.executable, str(script)],
-        cwd=tmp_path,
+        cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,

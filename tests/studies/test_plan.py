@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from registry import ConfigError, positions, register
+from studies.contrasts import asked
 from studies.extrapolation import QUICK, STUDY
 from studies.gathering import gather
 from studies.plan import Plan
@@ -206,6 +207,8 @@ def test_a_plan_that_cannot_be_done_is_refused(assignment: str, told: str) -> No
     assert told in str(caught.value)
 
 
-def test_the_budgets_can_all_be_planned() -> None:
+def test_the_budgets_can_all_be_planned_and_ask_every_hypothesis() -> None:
     for budget in STUDY.budgets.values():
-        Plan(STUDY, gather(budget.settings)).check()
+        made = Plan(STUDY, gather(budget.settings))
+        made.check()
+        assert asked(made) == list(made.settings.study.hypotheses)

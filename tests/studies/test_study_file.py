@@ -1,0 +1,120 @@
+"""A study in one YAML file."""
+
+from pathlib import Path
+
+import pytest
+
+from registry import ConfigError
+from studies.checking import plan_problems
+from studies.gathering import gather
+from studies.plan import Plan
+from studies.running import ready
+from studies.study_file import read_study
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "my_study.yaml"
+
+MINE = """
+name: mine
+question: Does it matter?
+variable: encoder.n_layers
+task: shift
+study:
+  arms: [1, 2]
+  learning_rates: [1e-3]
+  hypotheses:
+    - {name: deeper, claim: it does, arm: "2", against: "1", panel: shift, lengths: [16]}
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "mine.yaml"
+    file.write_text(text)
+    return file
+
+
+def test_the_example_is_a_study_whose_every_budget_can_be_done() -> None:
+    study = read_study(EXAMPLE)
+
+    assert (study.name, study.variables) == ("far_copies", ("encoder.position",))
+    for budget in study.budgets:
+        ready(study, budget, {}, None, [], [])
+
+
+def test_a_budget_is_laid_over_what_the_file_says() -> None:
+    study = read_study(EXAMPLE)
+
+    smoke, quick = (gather(study.budgets[name].settings) for name in ("smoke", "quick"))
+
+    assert (smoke.training.steps, quick.training.steps) == (10, 400)
+    assert (smoke.study.seeds, quick.study.seeds) == (2, 6)
+    assert smoke.evaluation == quick.evaluation
+    assert study.default_budget == "quick"
+
+
+def test_a_file_without_budgets_is_its_own(tmp_path: Path) -> None:
+    study = read_study(written(tmp_path, MINE))
+
+    assert list(study.budgets) == ["file"]
+    plan = Plan(study, gather(study.budgets["file"].settings))
+    assert plan_problems(plan) == []
+    assert [cell.arm for cell in plan.cells()] == ["1", "2"]
+
+
+def test_what_registers_parts_is_seen_from_the_file(tmp_path: Path) -> None:
+    study = read_study(written(tmp_path, MINE + "import: [parts.py, my_package.parts]\n"))
+
+    assert study.plugins == (str(tmp_path / "parts.py"), "my_package.parts")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("queston: what?", "mine.yaml: queston: unknown key 'queston'; did you mean 'question'?"),
+        ("name: 3", "name: name is a text; got 3"),
+        ("variable: position", "a variable is a dotted key such as encoder.position"),
+        ("import: [3]", "import is a text, or a list of texts"),
+        ("budgets: [quick]", "budgets are names with settings"),
+        ("budgets: {quick: 3}", "budgets.quick: a budget holds settings"),
+        ("budgets: {quick: {trainng: {}}}", "budgets.quick.trainng: unknown key 'trainng'"),
+    ],
+)
+def test_a_file_that_describes_no_study_is_refused(tmp_path: Path, change: str, told: str) -> None:
+    key = change.split(":")[0]
+    kept = "\n".join(line for line in MINE.splitlines() if not line.startswith(f"{key}:"))
+
+    with pytest.raises(ConfigError) as caught:
+        read_study(written(tmp_path, f"{kept}\n{change}\n"))
+
+    assert told in str(caught.value)
+
+
+def test_a_study_needs_a_name_and_a_question(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_study(written(tmp_path, "task: shift\n"))
+
+    assert "name: this key is required" in str(caught.value)
+    assert "question: this key is required" in str(caught.value)
+
+
+def test_what_is_wrong_with_settings_is_told_with_the_file_and_with_the_arms(
+    tmp_path: Path,
+) -> None:
+    text = MINE.replace("arms: [1, 2]", "arms: [1, two]") + "training: {stepps: 3}\n"
+    study = read_study(written(tmp_path, text))
+
+    with pytest.raises(ConfigError) as caught:
+        ready(study, "file", {}, None, [], ["evaluation.examples=0"])
+
+    told = str(caught.value)
+    assert "mine.yaml: training.stepps: unknown key 'stepps'" in told
+    assert "\n  evaluation.examples: input should be greater" in told
+    assert "study.arms (two): input should be a valid integer; got 'two'" in told
+
+
+def test_a_slip_in_a_hypothesis_is_refused_and_a_choice_of_arms_is_not(tmp_path: Path) -> None:
+    study = read_study(written(tmp_path, MINE))
+    ready(study, "file", {"only": ["1"]}, None, [], [])
+
+    slip = read_study(written(tmp_path, MINE.replace("panel: shift", "panel: shfit")))
+    with pytest.raises(ConfigError, match=r"\(deeper\): no panel 'shfit' in this call"):
+        ready(slip, "file", {}, None, [], [])
