@@ -19,8 +19,9 @@ import torch
 
 from studies.execute import execute
 from studies.extrapolation import QUICK, STUDY
+from studies.gathering import gather
 from studies.plan import Cell, Plan
-from studies.settings import gather
+from studies.search import RATE
 from studies.worker import validation_nll
 
 ASSIGNMENTS = [
@@ -34,7 +35,7 @@ COLUMNS = ["seed", "learning_rate", "status", "nll", *(f"skill_{one}" for one in
 
 def row(plan: Plan, cell: Cell, seed: int, rate: float) -> dict[str, object]:
     """One run: its status, mean validation nll and skill at each tested length."""
-    outcome = execute(plan.config(cell, rate), seed, torch.device("cpu"))
+    outcome = execute(plan.config(cell, {RATE: rate}), seed, torch.device("cpu"))
     skills = {
         f"skill_{score.length}": round(score.value, 6)
         for score in outcome.scores
@@ -77,7 +78,7 @@ def main() -> None:
         told.out.write_text(f"# {command}\n{','.join(COLUMNS)}\n")
     done = {(int(one["seed"]), float(one["learning_rate"])) for one in rows(told.out)}
     for seed in range(told.seeds):
-        for rate in plan.settings.study.learning_rates:
+        for rate in plan.settings.study.learning_rates or ():
             if (seed, rate) not in done:
                 with told.out.open("a") as file:
                     csv.DictWriter(file, COLUMNS).writerow(row(plan, cell, seed, rate))

@@ -14,7 +14,7 @@ from studies.settings import RunConfig, check_run, task_of
 from studies.study import Study
 
 if TYPE_CHECKING:
-    from store.records import Component, PlannedRun
+    from store.records import PlannedRun
 
 Setting = Mapping[str, Any]
 """What tuning tries: dotted keys with values."""
