@@ -166,8 +166,6 @@ def complete(roots: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**roots, "encoder": {**roots["encoder"], "position": table}}
 
 
-
-
 def remark(arm: "Arm", settings: "Settings") -> str:
     """What must be said beside the results of an arm."""
     if arm.name != "learned":
