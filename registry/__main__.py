@@ -115,26 +115,33 @@ def explain(
 @app.command()
 def draw(
     mask: Annotated[str, typer.Argument(help='A mask, such as "causal & ~window(radius=2)".')],
-    size: Annotated[int, typer.Option(min=1, help="Queries and keys.")] = 8,
+    size: Annotated[int, typer.Option(min=1, help="Queries, and keys.")] = 8,
+    keys: Annotated[int | None, typer.Option(min=1, help="Keys, if there are others.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="A file for an SVG picture, in place of the text.")
     ] = None,
     plugins: Imports = None,
 ) -> None:
-    """Print a mask as text: a row for each query, # where it may attend."""
+    """Print a mask as text: a row for each query, # where it may attend.
+
+    A picture has a colour for each mask that | joins.
+    """
 
     def lines() -> Iterator[str]:
         from registry.choices import build_mask, resolve
-        from registry.drawing import write_svg
+        from registry.drawing import layers_of, write_svg
 
         _load(plugins)
         try:
-            drawing = build_mask(resolve("mask", mask)).draw(size)
+            drawing = build_mask(resolve("mask", mask)).draw(size, keys=keys)
+            layers = {} if out is None else layers_of(mask, size, keys)
         except ConfigError as error:
             raise ConfigError(problem.under("mask") for problem in error.problems) from None
-        except (ValueError, TypeError, NotImplementedError) as error:
+        except ValueError as error:
+            raise ConfigError([Problem("mask", str(error))]) from error
+        except (TypeError, NotImplementedError) as error:
             raise ConfigError([Problem("mask", f"{type(error).__name__}: {error}")]) from error
-        yield drawing if out is None else write_svg(drawing, mask, out)
+        yield drawing if out is None else write_svg(layers, mask, out)
 
     _print(lines)
 

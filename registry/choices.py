@@ -1,6 +1,5 @@
 """Choices: a part named in a config, with options checked against its constructor."""
 
-import ast
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from inspect import formatannotation
@@ -18,6 +17,7 @@ from pydantic import (
 )
 from pydantic import create_model as make_model
 
+from registry.mask_expression import MaskExpression
 from registry.options import holds_tensor, options_of
 from registry.problems import ConfigError, Problem, mapping, problems_of, unknown_key
 from registry.table import TABLES, UnknownNameError, table_of
@@ -117,7 +117,7 @@ def resolve(kind: str, value: Any) -> Choice:
         extra = [unknown_key(key, given[key], ["name"]) for key in given if key != "name"]
         if extra:
             raise ConfigError(extra)
-        return MaskExpression(name).choice()
+        return _choice_of(MaskExpression(name))
     return _named(kind, name, given)
 
 
@@ -138,63 +138,17 @@ def _named(kind: str, name: str, given: Mapping[str, Any]) -> Choice:
         raise ConfigError(problems_of(error, model)) from None
 
 
-class MaskExpression:
-    """A mask written as an expression: names, calls with options, `&`, `|`, `~`.
+def _choice_of(expression: MaskExpression) -> Choice:
+    """The choice that an expression makes, once it has been built: a lone mask is that mask."""
+    single = expression.single()
+    if single is not None:
+        return resolve("mask", single)
+    _build(expression)
+    return Choice(name=expression.spelling)
 
-    Raises:
-        ConfigError: If it says anything else, or a mask in it does not fit.
-    """
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        try:
-            self.tree = ast.parse(text, mode="eval").body
-        except SyntaxError as error:
-            raise ConfigError([self._problem(f"not an expression ({error.msg})")]) from None
-
-    def choice(self) -> Choice:
-        """The choice that it makes, once it has been built: a lone mask is that mask."""
-        if isinstance(self.tree, ast.Name | ast.Call):
-            return self._lone(self.tree)
-        self.build()
-        return Choice(name=ast.unparse(self.tree))
-
-    def build(self) -> Any:
-        """The mask."""
-        return self._build(self.tree)
-
-    def _build(self, node: ast.expr) -> Any:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
-            return self._build(node.left) & self._build(node.right)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            return self._build(node.left) | self._build(node.right)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
-            return ~self._build(node.operand)
-        return build_mask(self._lone(node))
-
-    def _lone(self, node: ast.expr) -> Choice:
-        if isinstance(node, ast.Name):
-            return resolve("mask", node.id)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-            return resolve("mask", {"name": node.func.id, **self._options(node)})
-        raise ConfigError([self._problem(f"{ast.unparse(node)!r} is not part of a mask")])
-
-    def _options(self, call: ast.Call) -> dict[str, Any]:
-        names = [word.arg or "**" for word in call.keywords]
-        if len({*names, "name", "**"}) < len(names) + 2:
-            raise ConfigError([self._problem(f"each option is said once: {ast.unparse(call)}")])
-        try:
-            return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-        except (ValueError, TypeError):
-            what = f"options are plain values: {ast.unparse(call)}"
-            raise ConfigError([self._problem(what)]) from None
-
-    def _problem(self, what: str) -> Problem:
-        rule = (
-            f"{what}; a mask expression joins names and calls with options by &, | and ~, "
-            f'such as "causal & ~window(radius=2)"; got {self.text!r}'
-        )
-        return Problem("", rule, self.text)
+def _build(expression: MaskExpression) -> Any:
+    return expression.build(lambda single: build_mask(resolve("mask", single)))
 
 
 def build_mask(chosen: Choice) -> Any:
@@ -204,7 +158,7 @@ def build_mask(chosen: Choice) -> Any:
         ConfigError: If the mask refuses its options.
     """
     if not chosen.name.isidentifier():
-        return MaskExpression(chosen.name).build()
+        return _build(MaskExpression(chosen.name))
     try:
         return table_of("mask")[chosen.name](**chosen.options())
     except Exception as error:

@@ -1,18 +1,43 @@
 """Drawings of masks as SVG pictures."""
 
+from collections.abc import Iterator, Mapping
 from html import escape
+from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 
+from registry.choices import build_mask, resolve
+from registry.mask_expression import MaskExpression
 from registry.problems import ConfigError, Problem
 
-CELL, GAP = 20, 2
-LEFT, TOP, EDGE = 60, 76, 24
-"""Room for the labels of the queries, for title and labels of the keys, and at the other sides."""
+INK, PAPER, MAY_NOT = "#222222", "#ffffff", "#e6e9ed"
+COLOURS = ("#2b5c8a", "#e08e2b", "#3f9b73", "#a34f8f", "#c9b037", "#6fb1d6")
+"""Colours that stay apart for those who see few of them; the first is the one of a lone mask."""
 
-MAY, MAY_NOT, INK = "#2b5c8a", "#e6e9ed", "#222222"
+LEFT, EDGE, LINE = 64, 24, 20
+"""Room for the labels of the queries, and at the other sides; the height of a line of words."""
+
+WIDEST = 720
+"""The most that the cells of a side take together, where they can be told apart."""
 
 
-def write_svg(drawing: str, title: str, file: Path) -> str:
+def layers_of(mask: str, queries: int, keys: int | None = None) -> dict[str, str]:
+    """What the outermost `|` of a mask joins, each drawn as text under its own words.
+
+    Raises:
+        ConfigError: If it is no mask.
+        ValueError: If it does not fit the sizes.
+    """
+
+    def drawn(part: str) -> str:
+        return build_mask(resolve("mask", part)).draw(queries, keys=keys)
+
+    whole = {"may attend": drawn(mask)}
+    parts = [] if mask.isidentifier() else MaskExpression(mask).alternatives()
+    return {part: drawn(part) for part in parts} if 1 < len(parts) <= len(COLOURS) else whole
+
+
+def write_svg(layers: Mapping[str, str], title: str, file: Path) -> str:
     """Write the picture of a mask, and say where it is.
 
     Raises:
@@ -21,70 +46,109 @@ def write_svg(drawing: str, title: str, file: Path) -> str:
     if file.suffix != ".svg":
         raise ConfigError([Problem("out", f"pictures are SVG, in a file named .svg; got {file}")])
     try:
-        file.write_text(svg(drawing, title), encoding="utf-8")
+        file.write_text(svg(layers, title), encoding="utf-8")
     except OSError as error:
         rule = f"cannot be written ({error.strerror})"
         raise ConfigError([Problem("out", rule, file=str(file))]) from error
     return f"drawn in {file}"
 
 
-def svg(drawing: str, title: str) -> str:
-    """The picture of a mask that is drawn as text: a row for each query, '#' where it may attend.
+def svg(layers: Mapping[str, str], title: str) -> str:
+    """The picture of a mask: a row for each query, a colour where it may attend.
 
-    Wide masks get a number every so many tokens, so that numbers never touch.
+    Args:
+        layers: What the mask allows, drawn as text ('#' may attend), under words for the legend. A
+            cell that several allow has the colour of the first.
+        title: What stands above.
     """
-    rows = drawing.split("\n")
-    length = len(rows)
-    width = LEFT + max(CELL * max(length, 10), 8 * len(title)) + EDGE
-    height = TOP + CELL * length + 2 * EDGE
-    step = next((step for step in (1, 2, 5, 10, 20, 50, 100) if length <= 25 * step), 1000)
+    rows = _merged(list(layers.values()))
+    queries, keys = len(rows), len(rows[0])
+    cell = max(2, min(20, WIDEST // max(queries, keys)))
+    titles = wrap(title, 72) or [""]
+    top = EDGE + LINE * (len(titles) + 2)
+    legend = dict(zip([*layers, "may not attend"], [*COLOURS[: len(layers)], MAY_NOT], strict=True))
+    words = 8 * max(map(len, titles)), 7 * max(map(len, legend)) + LINE
+    width = LEFT + max(cell * keys, *words) + EDGE
+    height = top + cell * queries + LINE * (len(legend) + 1) + EDGE
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
             f'width="{width}" height="{height}" font-family="sans-serif" font-size="12" '
-            f'fill="{INK}">',
+            f'fill="{INK}" shape-rendering="crispEdges">',
             f"<title>{escape(title)}</title>",
-            f'<rect width="{width}" height="{height}" fill="white"/>',
-            _text(LEFT, 22, title, "start", 'font-size="14"'),
-            *_axes(length, step),
+            _rectangle(0, 0, width, height, PAPER),
             *(
-                _cell(row, column, rows[row][column])
-                for row in range(length)
-                for column in range(length)
+                _text(LEFT, EDGE + LINE * line, words, "start", 'font-size="14"')
+                for line, words in enumerate(titles)
             ),
-            *_legend(TOP + CELL * length + EDGE),
+            *_axes(queries, keys, cell, top),
+            _rectangle(LEFT, top, cell * keys, cell * queries, MAY_NOT),
+            *_runs(rows, cell, top),
+            *_grid(queries, keys, cell, top),
+            *_legend(legend, top + cell * queries + LINE),
             "</svg>\n",
         ]
     )
 
 
-def _axes(length: int, step: int) -> list[str]:
-    middle = TOP + CELL * length / 2
-    numbers = range(0, length, step)
+def _merged(drawings: list[str]) -> list[list[int | None]]:
+    """For each cell the number of the first drawing that allows it, None where none does."""
     return [
-        _text(LEFT + CELL * length / 2, 48, "key"),
-        _text(18, middle, "query", extra=f'transform="rotate(-90 18 {middle:g})"'),
-        *(_text(LEFT + CELL * (at + 0.5), TOP - 8, str(at)) for at in numbers),
-        *(_text(LEFT - 8, TOP + CELL * (at + 0.5) + 4, str(at), "end") for at in numbers),
+        [
+            next((n for n, sign in enumerate(cell) if sign == "#"), None)
+            for cell in zip(*row, strict=True)
+        ]
+        for row in zip(*(drawing.split("\n") for drawing in drawings), strict=True)
     ]
 
 
-def _cell(row: int, column: int, sign: str) -> str:
-    return _square(LEFT + CELL * column, TOP + CELL * row, MAY if sign == "#" else MAY_NOT)
+def _runs(rows: list[list[int | None]], cell: int, top: int) -> Iterator[str]:
+    """One path a colour, through the runs of its cells in each row: wide pictures stay small."""
+    paths = dict.fromkeys(range(len(COLOURS)), "")
+    for at, row in enumerate(rows):
+        for number, run in groupby(range(len(row)), key=row.__getitem__):
+            columns = list(run)
+            if number is not None:
+                width, x, y = cell * len(columns), LEFT + cell * columns[0], top + cell * at
+                paths[number] += f"M{x} {y}h{width}v{cell}h-{width}z"
+    for number, path in paths.items():
+        if path:
+            yield f'<path d="{path}" fill="{COLOURS[number]}"/>'
 
 
-def _legend(top: int) -> list[str]:
-    return [
-        _square(LEFT, top - 8, MAY),
-        _text(LEFT + CELL + 4, top + 6, "may attend", "start"),
-        _square(LEFT + 5.5 * CELL, top - 8, MAY_NOT),
-        _text(LEFT + 6.5 * CELL + 4, top + 6, "may not", "start"),
-    ]
+def _grid(queries: int, keys: int, cell: int, top: int) -> Iterator[str]:
+    """Lines between the cells, where these are large enough to be told apart."""
+    if cell < 5:
+        return
+    right, bottom = LEFT + cell * keys, top + cell * queries
+    lines = [f"M{LEFT + cell * at} {top}V{bottom}" for at in range(1, keys)]
+    lines += [f"M{LEFT} {top + cell * at}H{right}" for at in range(1, queries)]
+    if lines:
+        yield f'<path d="{"".join(lines)}" stroke="{PAPER}" stroke-width="{cell / 10:g}"/>'
 
 
-def _square(x: float | int, y: float | int, fill: str) -> str:
-    side = CELL - GAP
-    return f'<rect x="{x:g}" y="{y:g}" width="{side}" height="{side}" rx="2" fill="{fill}"/>'
+def _axes(queries: int, keys: int, cell: int, top: int) -> Iterator[str]:
+    middle = top + cell * queries / 2
+    yield _text(LEFT + cell * keys / 2, top - 26, "key")
+    yield _text(18, middle, "query", extra=f'transform="rotate(-90 18 {middle:g})"')
+    room = 8 * len(str(max(queries, keys) - 1)) + 4
+    steps = (n for size in (1, 10, 100, 1000) for n in (size, 2 * size, 5 * size))
+    step = next(n for n in steps if n * cell >= room)
+    for at in range(0, keys, step):
+        yield _text(LEFT + cell * (at + 0.5), top - 8, str(at))
+    for at in range(0, queries, step):
+        yield _text(LEFT - 8, top + cell * (at + 0.5) + 4, str(at), "end")
+
+
+def _legend(colours: Mapping[str, str], top: int) -> Iterator[str]:
+    for line, (words, colour) in enumerate(colours.items()):
+        y = top + LINE * line
+        yield _rectangle(LEFT, y - 2, 14, 14, colour)
+        yield _text(LEFT + LINE + 2, y + 9, words, "start")
+
+
+def _rectangle(x: int, y: int, width: int, height: int, fill: str) -> str:
+    return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{fill}"/>'
 
 
 def _text(

@@ -6,7 +6,17 @@ import pytest
 
 from registry import ConfigError, EncoderConfig, build_encoder
 from registry.choices import build_mask, resolve
-from variants.masks import Blocks, Causal, Dilated, Full, Mask, Prefix, Window
+from variants.masks import (
+    Blocks,
+    Causal,
+    Dilated,
+    Full,
+    GlobalTokens,
+    Mask,
+    Prefix,
+    RandomBlocks,
+    Window,
+)
 
 
 @pytest.mark.parametrize(
@@ -19,6 +29,12 @@ from variants.masks import Blocks, Causal, Dilated, Full, Mask, Prefix, Window
         ("window(radius=1)", Window(radius=1)),
         ("causal & ~window(radius=2)", Causal() & ~Window(radius=2)),
         ("prefix(length=3) | dilated(rate=2)", Prefix(3) | Dilated(2)),
+        ("window(radius=2) | global_tokens(count=1)", Window(radius=2) | GlobalTokens(1)),
+        (
+            "blocks(size=2, radius=1) | global_tokens(count=2) | random_blocks(size=2, seed=1)",
+            Blocks(2, radius=1) | GlobalTokens(2) | RandomBlocks(2, seed=1),
+        ),
+        (" causal ", Causal()),
         ("~(causal | blocks(size=2)) & full", ~(Causal() | Blocks(2)) & Full()),
         ('causal(align="first")', Causal(align="first")),
     ],
@@ -58,9 +74,13 @@ def test_backends_can_tell_a_simple_mask_by_its_class(name: str) -> None:
         ("causal + full", "'causal + full' is not part of a mask"),
         ("causal and full", "'causal and full' is not part of a mask"),
         ("not causal", "'not causal' is not part of a mask"),
-        ("window(2)", "'window(2)' is not part of a mask"),
+        ("prefix(2) & causal", "options are said by name: prefix(length=2); a mask expression"),
+        ("window(2, right=1)", "options are said by name: window(radius=2, right=1); "),
+        ("windw(2)", "no mask is named 'windw'; did you mean 'window'?"),
+        ("causal && full", "by &, | and ~ (never by words or by &&), such as"),
+        ("Causal() & full", "no mask is named 'Causal'; did you mean 'causal'?"),
         ("window.x(radius=2)", "is not part of a mask"),
-        ("__import__('os')", "is not part of a mask"),
+        ("__import__('os')", "no mask is named '__import__'"),
         ("1", "'1' is not part of a mask"),
         ("window(radius=causal)", "options are plain values"),
         ("window(radius={[]: 1})", "options are plain values"),
