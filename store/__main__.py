@@ -145,10 +145,10 @@ def _first(text: str | None) -> str | None:
 
 def _chosen(
     results: "Results", study: str | None, task: str | None, arm: str | None
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return the names that were given, after a look at whether they exist."""
     given = {"study": study, "task": task, "arm": arm}
-    wanted: dict[str, object] = {name: value for name, value in given.items() if value is not None}
+    wanted: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     for name, value in wanted.items():
         known = set(results.studies()) if name == "study" else results.names(name)
         if value not in known:

@@ -1,26 +1,21 @@
 """What is kept around runs: environments, studies, frozen protocols, models and later scores."""
 
-import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import and_, delete, insert, or_, select, update
 from sqlalchemy.orm import Session
 
-from store.claims import add_missing, chunks
+from store.chunks import chunks
+from store.claims import add_missing
 from store.errors import StoreError
 from store.records import Frozen
-from store.schema import EnvironmentRow, ModelRow, ProtocolRow, RunRow, ScoreRow, StudyRow, now
+from store.rows import EnvironmentRow, ModelRow, ProtocolRow, RunRow, ScoreRow, StudyRow
+from store.schema import now
+from store.values import fingerprint
 
 # A score is told from the others of its run by these.
 SCORE_KEY = ("split", "length", "metric", "bin")
-
-
-def fingerprint(data: Mapping[str, object]) -> str:
-    """Return the sha256 of plain data, the same for equal data whatever the order of its keys."""
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def add_environment(session: Session, facts: dict[str, Any]) -> int:

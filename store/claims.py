@@ -1,40 +1,22 @@
 """What the ledger does inside one transaction."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Insert, Update, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
+from store.chunks import chunks
+from store.configs import add_configs
 from store.errors import StoreError, nearest
 from store.records import FINISHED, STATUSES, Claim, Run
-from store.schema import (
-    ComponentRow,
-    CurveRow,
-    ModelRow,
-    RunRow,
-    ScoreRow,
-    StudyRow,
-    Table,
-    now,
-)
+from store.rows import ComponentRow, CurveRow, ModelRow, RunRow, ScoreRow, StudyRow
+from store.schema import Table, now
 from store.writing import run_record
 
-# Databases limit the values in one statement; 999 is the smallest limit of a SQLite still met.
-CHUNK = 900
-PLANNED_FACTS = ("config", "code_hash", "environment_id", "provenance")
-
-T = TypeVar("T")
-
-
-def chunks(items: Iterable[T], values: int = 1) -> Iterator[list[T]]:
-    """Cut items into lists that fit into one statement, at so many values an item."""
-    rest = iter(items)
-    while part := list(islice(rest, CHUNK // values)):
-        yield part
+PLANNED_FACTS = ("config_id", "code_hash", "environment_id", "provenance")
 
 
 def add_missing(
@@ -99,33 +81,51 @@ def claim_first(
 
 
 def plan_runs(
-    session: Session, rows: Sequence[dict[str, Any]], parts: Sequence[dict[str, Any]]
+    session: Session,
+    rows: Sequence[dict[str, Any]],
+    parts: Sequence[dict[str, Any]],
+    called_at: datetime | None,
 ) -> list[int]:
     """Add the runs that are new, with the parts behind them; return the ids of all.
 
     Runs that wait still are brought up to date with what the planner knows now.
     """
+    placed: list[dict[str, Any]] = []
     for study in sorted({row["study"] for row in rows}):
+        own = [dict(row) for row in rows if row["study"] == study]
         add_missing(session, StudyRow, [{"name": study, "created_at": now()}], "name")
+        places = add_configs(session, study, [row.pop("config") for row in own])
+        placed += [{**row, "config_id": place} for row, place in zip(own, places, strict=True)]
     add_missing(session, ComponentRow, parts, "code_hash", "kind", "name")
-    add_missing(session, RunRow, rows, "identity")
+    # In the order given, which the ids then have.
+    order = {row["identity"]: number for number, row in enumerate(rows)}
+    placed.sort(key=lambda row: order[row["identity"]])
+    add_missing(session, RunRow, placed, "identity")
+    _bring_up_to_date(session, placed, called_at)
     ids: dict[str, int] = {}
     for part in chunks(row["identity"] for row in rows):
         query = select(RunRow.identity, RunRow.id).where(RunRow.identity.in_(part))
         ids.update({identity: number for identity, number in session.execute(query)})
-    found = [ids[row["identity"]] for row in rows]
-    if rows:
-        table = RunRow.__table__.c
-        waiting = update(RunRow).where(
-            table.identity == bindparam("own"), table.status == "planned"
-        )
-        facts = {name: bindparam(f"new_{name}", type_=table[name].type) for name in PLANNED_FACTS}
-        known = [
-            {"own": row["identity"], **{f"new_{name}": row[name] for name in PLANNED_FACTS}}
-            for row in rows
-        ]
-        session.connection().execute(waiting.values(facts), known)
-    return found
+    return [ids[row["identity"]] for row in rows]
+
+
+def _bring_up_to_date(
+    session: Session, rows: Sequence[dict[str, Any]], called_at: datetime | None
+) -> None:
+    if not rows:
+        return
+    table = RunRow.__table__.c
+    own = update(RunRow).where(table.identity == bindparam("own"))
+    facts = {name: bindparam(f"new_{name}", type_=table[name].type) for name in PLANNED_FACTS}
+    known = [
+        {"own": row["identity"], **{f"new_{name}": row[name] for name in PLANNED_FACTS}}
+        for row in rows
+    ]
+    waiting = own.where(table.status == "planned").values(facts)
+    session.connection().execute(waiting, known)
+    if called_at is not None:
+        asked = [{"own": row["identity"]} for row in rows]
+        session.connection().execute(own.values(called_at=called_at), asked)
 
 
 def write_results(

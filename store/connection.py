@@ -5,10 +5,11 @@ import random
 import re
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
@@ -52,6 +53,16 @@ def make_engine(url: str, *, readonly: bool = False) -> Engine:
     return _probe(engine)
 
 
+def exists(url: str) -> bool:
+    """Tell whether a SQLite URL names a file that is there; a server is taken to be.
+
+    Raises:
+        StoreError: If the URL is malformed.
+    """
+    parsed = _parse(url)
+    return parsed.get_backend_name() != "sqlite" or _sqlite_path(parsed).exists()
+
+
 def install_sqlite_hooks(engine: Engine) -> None:
     """Make an engine a well-behaved writer of a shared SQLite file; others are left alone.
 
@@ -83,6 +94,20 @@ def transact(engine: Engine, work: Callable[[Session], T]) -> T:
     raise AssertionError("the last attempt returns or raises")
 
 
+@contextmanager
+def reading(engine: Engine) -> Generator[Session]:
+    """Open one transaction that reads for as long as it is needed.
+
+    Raises:
+        StoreError: If the database refuses.
+    """
+    try:
+        with Session(engine) as session, session.begin():
+            yield session
+    except SQLAlchemyError as error:
+        raise StoreError(explain(engine.url, error)) from error
+
+
 def explain(url: URL, error: SQLAlchemyError) -> str:
     """Say in one line what a database refused."""
     cause = error.orig if isinstance(error, DBAPIError) else error
@@ -95,7 +120,8 @@ def explain(url: URL, error: SQLAlchemyError) -> str:
 def shown(url: URL) -> str:
     """Return a URL as it may be printed: the path of a file, or the URL without its password."""
     if url.get_backend_name() == "sqlite" and url.database:
-        return url.database.removeprefix("file:")
+        path = url.database.removeprefix("file:")
+        return path if path == url.database else unquote(path)
     return url.render_as_string(hide_password=True)
 
 

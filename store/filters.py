@@ -7,31 +7,22 @@ than anything. So `not` means not, as in Python, and never "unknown" as in SQL.
 """
 
 import ast
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, and_, false, func, literal, not_, or_
+from sqlalchemy import and_, false, func, not_, or_
 
+from store.config_columns import KINDS, Column, config_is, in_run, key_value, kind_value
 from store.errors import StoreError, nearest
+from store.literals import literal_value, storable, value_kind, words
 
-KINDS = (
-    "position",
-    "feedforward",
-    "norm",
-    "norm_placement",
-    "mask",
-    "attention",
-    "readout",
-    "initializer",
-)
 ALLOWED = (
     "allowed are names, dotted config keys, text, numbers, True, False, None, lists, tuples, "
     "and, or, not, in, is None and the comparisons == != < <= > >="
 )
 MAX_DEPTH = 100
 
-Column: TypeAlias = ColumnElement[Any]
 Keys: TypeAlias = Callable[[], Mapping[str, set[str]]]
 ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Column]] = {
     ast.Lt: lambda left, right: left < right,
@@ -42,43 +33,31 @@ ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Column]] = {
 EQUAL = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)
 
 
-def compile_filter(text: str, columns: Mapping[str, Column], config: Column, keys: Keys) -> Column:
-    """Return the SQL condition that a `where` text means; its values travel as parameters.
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison: a value of the row, of the row's config, or a literal."""
 
-    `columns` are the names that stand for columns, `config` is the column that holds each run's
-    config as JSON, and `keys` gives the dotted config keys that some run has, each with the kinds
-    of value found there (see `value_kind`).
+    column: Column
+    home: str
+
+
+def compile_filter(text: str, columns: Mapping[str, Column], keys: Keys) -> Column:
+    """Return the SQL condition on runs that a `where` text means; its values are parameters.
+
+    `columns` are the names that stand for columns, and `keys` gives the dotted config keys that
+    some run has, each with the kinds of value found there (see `value_kind`).
 
     Raises:
         StoreError: If the text is not of the language or names what is not there; the offending
             part is shown with its place.
     """
-    return _Compiler(text, columns, config, keys).condition()
-
-
-def kind_column(config: Column, kind: str) -> Column:
-    """Return the name of a run's part of this kind, from its config."""
-    # A part without options may be stored as its bare name, a mask as an expression.
-    return func.coalesce(
-        json_value(config, f"encoder.{kind}.name", ""), json_value(config, f"encoder.{kind}", "")
-    )
-
-
-def json_value(config: Column, key: str, like: object) -> Column:
-    """Return the value under a dotted key of a JSON column, typed as what it is compared with."""
-    path: Any = config[tuple(key.split("."))]
-    if isinstance(like, bool):
-        return path.as_boolean()
-    return path.as_float() if isinstance(like, int | float) else path.as_string()
+    return _Compiler(text, columns, keys).condition()
 
 
 class _Compiler:
-    def __init__(
-        self, text: str, columns: Mapping[str, Column], config: Column, keys: Keys
-    ) -> None:
+    def __init__(self, text: str, columns: Mapping[str, Column], keys: Keys) -> None:
         self.text = text.strip()
         self.columns = columns
-        self.config = config
         self.keys = keys
         self.known_keys: Mapping[str, set[str]] | None = None
 
@@ -117,21 +96,22 @@ class _Compiler:
         values = [self.value(node) for node in (left, right) if not self.is_name(node)]
         if not names:
             raise self.refusal(left, "is compared without a name; one side must be a name")
-        like = values[0] if values else ""
+        like = values[0] if values else self.like(names)
         if isinstance(op, ast.Is | ast.IsNot) and (not values or like is not None):
             raise self.refusal(right, "cannot follow `is`, which is for None; write ==")
         sides = [
-            self.column(node, like) if self.is_name(node) else literal_value(self.value(node))
+            self.side(node, like) if self.is_name(node) else self.literal(node)
             for node in (left, right)
         ]
         if isinstance(op, EQUAL):
-            same = sides[0].is_not_distinct_from(sides[1])
+            same = compare(sides, lambda one, other: one.is_not_distinct_from(other))
             return same if isinstance(op, ast.Eq | ast.Is) else not_(same)
         if like is None or isinstance(like, list):
             raise self.refusal(right, "has no order; compare it with == or !=")
         for node in names if values else []:
             self.require_order(node, like)
-        return func.coalesce(ORDER[type(op)](sides[0], sides[1]), false())
+        order = ORDER[type(op)]
+        return compare(sides, lambda one, other: func.coalesce(order(one, other), false()))
 
     def membership(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Column:
         if not self.is_name(left):
@@ -139,10 +119,14 @@ class _Compiler:
         if not isinstance(right, ast.List | ast.Tuple):
             raise self.refusal(right, 'cannot follow `in`; write a list such as ("a", "b")')
         values = [self.value(node) for node in right.elts]
+        sides = [self.side(left, value) for value in values]
         same = [
-            self.column(left, value).is_not_distinct_from(literal_value(value)) for value in values
+            side.column.is_not_distinct_from(literal_value(value))
+            for side, value in zip(sides, values, strict=True)
         ]
         among = or_(false(), *same)
+        if any(side.home == "config" for side in sides):
+            among = config_is(among)
         return among if isinstance(op, ast.In) else not_(among)
 
     def is_name(self, node: ast.expr) -> bool:
@@ -167,25 +151,44 @@ class _Compiler:
             raise self.refusal(node, "holds a character that no database takes")
         return value
 
-    def column(self, node: ast.expr, like: object) -> Column:
+    def literal(self, node: ast.expr) -> Side:
+        return Side(literal_value(self.value(node)), "literal")
+
+    def side(self, node: ast.expr, like: object) -> Side:
+        """Return what a name stands for, typed as what it is compared with."""
         name = self.dotted(node)
         if name in self.columns:
-            return self.typed(node, name, like)
+            return Side(self.typed(node, name, like), "row")
         if name in KINDS:
             if like is not None and not isinstance(like, str):
                 raise self.refusal(node, f"is text and cannot be compared with {like!r}")
-            return kind_column(self.config, name)
-        if self.known_keys is None:
-            self.known_keys = self.keys()
-        if name not in self.known_keys:
-            known = {*self.columns, *KINDS, *self.known_keys}
-            raise self.refusal(node, f"is not known here; {nearest(name, known)}")
-        kinds = self.known_keys[name]
+            return Side(kind_value(name), "config")
+        kinds = self.kinds(node)
         if value_kind(like) not in kinds | {"null"} and like != "":
             raise self.refusal(
                 node, f"holds {words(kinds)}, never {value_kind(like)} like {like!r}"
             )
-        return json_value(self.config, name, like)
+        return Side(key_value(name, like), "config")
+
+    def like(self, names: Sequence[ast.expr]) -> object:
+        """Return a value of the kind that names hold which are compared with each other."""
+        return 0 if all(self.is_number(node) for node in names) else ""
+
+    def is_number(self, node: ast.expr) -> bool:
+        name = self.dotted(node)
+        if name in self.columns:
+            return issubclass(self.columns[name].type.python_type, int | float)
+        return name not in KINDS and self.kinds(node) <= {"number", "null"}
+
+    def kinds(self, node: ast.expr) -> set[str]:
+        """Return the kinds of value that a config key holds."""
+        if self.known_keys is None:
+            self.known_keys = self.keys()
+        name = self.dotted(node)
+        if name not in self.known_keys:
+            known = {*self.columns, *KINDS, *self.known_keys}
+            raise self.refusal(node, f"is not known here; {nearest(name, known)}")
+        return self.known_keys[name]
 
     def require_order(self, node: ast.expr, like: object) -> None:
         """Refuse to order unlike values, which databases do by rules of their own."""
@@ -220,29 +223,8 @@ class _Compiler:
         )
 
 
-def literal_value(value: object) -> Column:
-    """Return a value as a bound parameter; a list becomes JSON text, as a JSON column gives it."""
-    if isinstance(value, list):
-        value = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    return literal(value)
-
-
-def value_kind(value: object) -> str:
-    """Return what kind of JSON value this is: text, number, list, mapping or null."""
-    if value is None:
-        return "null"
-    if isinstance(value, str):
-        return "text"
-    if isinstance(value, int | float):
-        return "number"
-    return "list" if isinstance(value, list) else "mapping"
-
-
-def words(kinds: set[str]) -> str:
-    """Join kinds of value for a message."""
-    return " or ".join(sorted(kinds))
-
-
-def storable(text: str) -> bool:
-    """Tell whether a database takes this text."""
-    return "\0" not in text and text.encode("utf-8", "replace").decode() == text
+def compare(sides: Sequence[Side], build: Callable[[Any, Any], Column]) -> Column:
+    """Return a comparison; among configs alone where no side is of a row."""
+    if all(side.home != "row" for side in sides):
+        return config_is(build(*(side.column for side in sides)))
+    return build(*(in_run(one.column) if one.home == "config" else one.column for one in sides))

@@ -37,10 +37,8 @@ class Records(tuple[T, ...], Generic[T]):
 
     def columns(self) -> list[str]:
         """Return the names of the table's columns: the fields, then the options that vary."""
-        hidden = HIDDEN.get(self.kind, set[str]()) | {"options"}
-        names = [each.name for each in fields(self.kind) if each.name not in hidden]
         options = {key for record in self for key in getattr(record, "options", {})}
-        return names + sorted(options - set(names))
+        return columns_of(self.kind, options)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one mapping per record, all with the keys that `columns` lists."""
@@ -68,3 +66,19 @@ class Records(tuple[T, ...], Generic[T]):
             ]
             for name in self.columns()
         }
+
+
+def columns_of(kind: type[Any], options: Iterable[str] = ()) -> list[str]:
+    """Return the columns of a table of such records: their fields, then the options."""
+    hidden = HIDDEN.get(kind, set[str]()) | {"options"}
+    names = [each.name for each in fields(kind) if each.name not in hidden]
+    return names + sorted(set(options) - set(names))
+
+
+def row_of(record: object, columns: Iterable[str]) -> dict[str, Any]:
+    """Return a record as a row of the table with these columns."""
+    options: dict[str, Any] = getattr(record, "options", {})
+    return {
+        name: getattr(record, name) if hasattr(record, name) else options.get(name)
+        for name in columns
+    }

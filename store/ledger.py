@@ -1,7 +1,7 @@
 """The write side: which runs are planned, who does them, and what came out."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from sqlalchemy import Engine, Update
@@ -11,9 +11,10 @@ from store import additions, claims
 from store.connection import make_engine, transact
 from store.reading import read_runs, read_scores
 from store.records import Claim, Frozen, PlannedRun, Run, Score
-from store.schema import CurveRow, ScoreRow, Table, now
+from store.rows import CurveRow, ScoreRow
+from store.schema import Table, now
 from store.values import plain_dict
-from store.versions import create_tables, opened, require_tables
+from store.versions import create_tables, opened, refuse_other_version, require_tables
 from store.writing import (
     component_rows,
     curve_rows,
@@ -48,6 +49,7 @@ class Ledger:
         Raises:
             StoreError: If it cannot be opened or created, is damaged, or is of another version.
         """
+        refuse_other_version(url)
         return cls(opened(make_engine(url), create_tables))
 
     @classmethod
@@ -57,19 +59,22 @@ class Ledger:
         Raises:
             StoreError: If it is missing, cannot be opened, or is of another version.
         """
-        # The reader refuses a missing file, where a writer would make an empty one.
-        make_engine(url, readonly=True).dispose()
+        # The reader refuses a missing file, where a writer would make an empty one, and it leaves
+        # a file of another version as it is.
+        opened(make_engine(url, readonly=True), require_tables).dispose()
         return cls(opened(make_engine(url), require_tables))
 
     def close(self) -> None:
         """Close the connections. The ledger may be used again after it."""
         self._engine.dispose()
 
-    def plan(self, runs: Iterable[PlannedRun]) -> list[int]:
+    def plan(self, runs: Iterable[PlannedRun], *, called_at: datetime | None = None) -> list[int]:
         """Add the runs whose identity is new; return the ids of all, in the order given.
 
         Runs that are there and wait still take over the config, environment, provenance and
         `code_hash` given now, since it is now that they will be done; others keep theirs.
+        `called_at` names the call of the study that asks for these runs: of an arm's runs on a
+        task, those that the last call did not ask for are superseded.
 
         Raises:
             StoreError: If a value of a run cannot be stored; then no run is added.
@@ -77,7 +82,7 @@ class Ledger:
         planned = list(runs)
         rows = [planned_row(run) for run in planned]
         parts = [row for run in planned for row in component_rows(run)]
-        return self._transact(lambda session: claims.plan_runs(session, rows, parts))
+        return self._transact(lambda session: claims.plan_runs(session, rows, parts, called_at))
 
     def claim(
         self, worker: str, run_ids: Sequence[int], lease_seconds: float = 60.0
@@ -239,7 +244,7 @@ class Ledger:
         Raises:
             StoreError: If there is no such run, it is not done, or a value cannot be stored.
         """
-        rows = score_rows(run_id, scores, source)
+        rows = score_rows(run_id, scores, source, now())
         self._transact(lambda session: additions.add_later_scores(session, run_id, rows))
 
     def _transact(self, work: Callable[[Session], T]) -> T:

@@ -19,14 +19,15 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def varying(configs: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
     """Return, for each id, the options that are not the same in every one of the configs.
 
-    An option that some configs lack varies, and is None where it lacks.
+    An option that a config lacks counts as None there.
     """
     leaves = {key: flatten(config) for key, config in configs.items()}
     names = sorted({name for flat in leaves.values() for name in flat})
-    kept = [name for name in names if len({_key(flat, name) for flat in leaves.values()}) > 1]
+    kept = [name for name in names if len({option_key(flat, name) for flat in leaves.values()}) > 1]
     return {key: {name: flat.get(name) for name in kept} for key, flat in leaves.items()}
 
 
-def _key(flat: Mapping[str, Any], name: str) -> str:
-    # By type as well, so that 1, 1.0 and True stay three values.
-    return f"{type(flat[name]).__name__}:{flat[name]!r}" if name in flat else "absent"
+def option_key(flat: Mapping[str, Any], name: str) -> str:
+    """Return what tells two values of an option apart: 1, 1.0 and True are three values."""
+    value = flat.get(name)
+    return f"{type(value).__name__}:{value!r}"

@@ -129,10 +129,13 @@ class Curve:
 
 @dataclass(frozen=True)
 class Best:
-    """What tuning chose for one arm: the run with the lowest validation nll.
+    """What a search chose for one arm: the setting of lowest validation nll over its seeds.
 
-    `tried` counts the settings, failed ones too. `run_id`, `nll` (nats) and `config` are None when
-    no setting was finished. `options` are those that vary among all tune runs looked at.
+    A search is what one arm tried under settings that are else the same. `tried` counts its
+    settings, failed ones too. `nll` (nats) is the mean over the `seeds` tuning seeds, and `run_id`
+    the first of their runs; `run_id`, `nll` and `config` are None when no setting was finished.
+    `at_edge` names an option whose chosen value is the lowest or highest of those tried: the best
+    may lie beyond. `options` are those that vary among all tune runs looked at.
     """
 
     study: str
@@ -142,6 +145,8 @@ class Best:
     nll: float | None
     tried: int
     config: dict[str, Any] | None
+    seeds: int = 0
+    at_edge: str | None = None
     options: dict[str, Any] = field(default_factory=dict[str, Any])
 
 

@@ -1,33 +1,24 @@
 """The read side: what the runs of a database were and what came out of them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from store.additions import frozen_record
-from store.best import best_of, validation_losses
-from store.claims import chunks
-from store.connection import make_engine, transact
+from store.best import find_best
+from store.connection import make_engine, reading, transact
 from store.errors import StoreError, nearest
 from store.frames import Records
-from store.options import varying
-from store.reading import score_record, select_scores
-from store.records import FINISHED, Best, Component, Curve, Frozen, Model, Run, Score
-from store.schema import (
-    ComponentRow,
-    CurveRow,
-    EnvironmentRow,
-    ModelRow,
-    ProtocolRow,
-    RunRow,
-    StudyRow,
-)
-from store.selection import CURVE_COLUMNS, RUN_COLUMNS, SCORE_COLUMNS, conditions
-from store.versions import check_pages, opened, require_tables
-from store.writing import run_record
+from store.queries import FIND, Found, Order
+from store.records import Best, Component, Curve, Frozen, Model, Run, Score
+from store.rows import ComponentRow, EnvironmentRow, ModelRow, ProtocolRow, RunRow, StudyRow
+from store.selection import RUN_COLUMNS, Selection
+from store.versions import check_size, opened, require_tables
 
+ANY_ORDER = Order()
 T = TypeVar("T")
 
 
@@ -36,7 +27,8 @@ class Results:
 
     Every query takes the same keywords: `study`, `task`, `arm`, `status`, `seed`, or a kind of part
     such as `position="rope"`, each one value or several; `phase`, which is "confirm" unless asked
-    otherwise (None or "all" for every phase); and `where`, a condition in Python's syntax:
+    otherwise (None or "all" for every phase); `current=True` for those runs alone that the last
+    call of their study asked for; and `where`, a condition in Python's syntax:
 
         Results("sqlite:///sandbox.db").scores(where='length > 40 and metric == "accuracy"').frame()
 
@@ -46,84 +38,95 @@ class Results:
     """
 
     def __init__(self, url: str) -> None:
-        self._engine = opened(make_engine(url, readonly=True), check_pages, require_tables)
+        self._engine = opened(make_engine(url, readonly=True), check_size, require_tables)
 
     def close(self) -> None:
         """Close the connections. The results may be read again after it."""
         self._engine.dispose()
 
     def runs(
-        self, *, where: str | None = None, phase: object = "confirm", **match: object
+        self,
+        *,
+        where: str | None = None,
+        phase: object = "confirm",
+        current: bool = False,
+        sort: str | None = None,
+        limit: int | None = None,
+        **match: object,
     ) -> Records[Run]:
-        """Return the runs, in the order of their ids."""
-
-        def work(session: Session) -> list[Run]:
-            chosen = conditions(session, {}, where=where, phase=phase, match=match)
-            query = select(RunRow).where(*chosen).order_by(RunRow.id)
-            return [run_record(row) for row in session.scalars(query)]
-
-        return Records(self._transact(work), Run)
+        """Return the runs, in the order of their ids unless `sort` says otherwise."""
+        return self._records("runs", Selection(where, phase, current, match), Order(sort, limit))
 
     def scores(
-        self, *, where: str | None = None, phase: object = "confirm", **match: object
+        self,
+        *,
+        where: str | None = None,
+        phase: object = "confirm",
+        current: bool = False,
+        sort: str | None = None,
+        limit: int | None = None,
+        **match: object,
     ) -> Records[Score]:
         """Return the scores, by run; also chosen by `split`, `length`, `metric`, `n` or `bin`.
 
         Each carries the config options that vary among the runs it was chosen with.
         """
-
-        def work(session: Session) -> list[Score]:
-            chosen = conditions(session, SCORE_COLUMNS, where=where, phase=phase, match=match)
-            rows = session.execute(select_scores().where(*chosen)).all()
-            options = varying(_configs(session, {row[0] for row in rows}))
-            return [score_record(row, options[row[0]]) for row in rows]
-
-        return Records(self._transact(work), Score)
+        return self._records("scores", Selection(where, phase, current, match), Order(sort, limit))
 
     def curves(
-        self, *, where: str | None = None, phase: object = "confirm", **match: object
+        self,
+        *,
+        where: str | None = None,
+        phase: object = "confirm",
+        current: bool = False,
+        sort: str | None = None,
+        limit: int | None = None,
+        **match: object,
     ) -> Records[Curve]:
         """Return the points of training curves, by run, metric and step; also by `metric`."""
+        return self._records("curves", Selection(where, phase, current, match), Order(sort, limit))
 
-        def work(session: Session) -> list[Curve]:
-            chosen = conditions(session, CURVE_COLUMNS, where=where, phase=phase, match=match)
-            query = select(CurveRow.run_id, CurveRow.step, CurveRow.metric, CurveRow.value)
-            query = query.join(RunRow, RunRow.id == CurveRow.run_id).where(*chosen)
-            ordered = query.order_by(CurveRow.run_id, CurveRow.metric, CurveRow.step)
-            return [Curve(*row) for row in session.execute(ordered)]
+    @contextmanager
+    def stream(
+        self, kind: str, selection: Selection, order: Order = ANY_ORDER
+    ) -> Generator[Found[Any]]:
+        """Read "runs", "scores" or "curves" one after the other, however many there are.
 
-        return Records(self._transact(work), Curve)
+        They are read in one transaction, so they are of one moment.
 
-    def best(self, *, where: str | None = None, **match: object) -> Records[Best]:
-        """Return what tuning chose: per study, task and arm the run of lowest validation nll.
-
-        The nll (nats) is the mean over the validation lengths. A setting that diverged or failed
-        counts as tried and cannot win; of equals the earlier run wins.
+        Raises:
+            StoreError: If the selection names what is not there, or the database cannot be read.
         """
+        with reading(self._engine) as session:
+            yield FIND[kind](session, selection, order)
 
+    def best(
+        self, *, where: str | None = None, current: bool = False, **match: object
+    ) -> Records[Best]:
+        """Return what tuning chose: the setting of lowest validation nll in each search.
+
+        A search is what one arm of a study tried on a task under settings that are else the same.
+        The nll (nats) of a run is the mean over its validation answers, that of a setting the mean
+        over its tuning seeds. A setting of which a run diverged or failed counts as tried and
+        cannot win, one that is not over does not count; of equals the earlier wins.
+        """
         if "phase" in match:
             raise StoreError("best is chosen among the tune runs, so it takes no phase")
-
-        def work(session: Session) -> list[Best]:
-            match_tuned = {"status": FINISHED, **match}
-            chosen = conditions(session, {}, where=where, phase="tune", match=match_tuned)
-            query = select(RunRow).where(*chosen).order_by(RunRow.id)
-            arms: dict[tuple[str, str, str], list[RunRow]] = {}
-            for row in session.scalars(query):
-                arms.setdefault((row.study, row.task, row.arm), []).append(row)
-            losses = validation_losses(session, [row.id for rows in arms.values() for row in rows])
-            options = varying({row.id: row.config for rows in arms.values() for row in rows})
-            return [best_of(rows, losses, options) for _, rows in sorted(arms.items())]
-
-        return Records(self._transact(work), Best)
+        selection = Selection(where, "tune", current, match)
+        return Records(self._transact(lambda session: find_best(session, selection)), Best)
 
     def models(
-        self, *, where: str | None = None, phase: object = "confirm", **match: object
+        self,
+        *,
+        where: str | None = None,
+        phase: object = "confirm",
+        current: bool = False,
+        **match: object,
     ) -> Records[Model]:
         """Return the saved weights of the runs, by run and path."""
 
         def work(session: Session) -> list[Model]:
-            chosen = conditions(session, {}, where=where, phase=phase, match=match)
+            chosen = Selection(where, phase, current, match).conditions(session)
             query = select(ModelRow).join(RunRow, RunRow.id == ModelRow.run_id).where(*chosen)
             rows = session.scalars(query.order_by(ModelRow.run_id, ModelRow.path))
             return [
@@ -204,22 +207,12 @@ class Results:
             raise StoreError(f"no environment has the id {environment_id}")
         return found
 
+    def _records(self, kind: str, selection: Selection, order: Order) -> Records[Any]:
+        def work(session: Session) -> Records[Any]:
+            found = FIND[kind](session, selection, order)
+            return Records(found.records, found.kind)
+
+        return self._transact(work)
+
     def _transact(self, work: Callable[[Session], T]) -> T:
         return transact(self._engine, work)
-
-
-def _configs(session: Session, run_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
-    """The config of each run; where one config was run with several sources, those as well."""
-    found: dict[int, dict[str, Any]] = {}
-    sources: dict[int, str | None] = {}
-    of_config: dict[str, set[str | None]] = {}
-    for part in chunks(run_ids):
-        columns = (RunRow.id, RunRow.config, RunRow.config_hash, RunRow.code_hash)
-        for number, config, key, source in session.execute(
-            select(*columns).where(RunRow.id.in_(part))
-        ):
-            found[number], sources[number] = config, source
-            of_config.setdefault(key, set()).add(source)
-    if all(len(known) == 1 for known in of_config.values()):
-        return found
-    return {number: {**config, "code_hash": sources[number]} for number, config in found.items()}

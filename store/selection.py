@@ -1,20 +1,33 @@
 """From keywords to SQL conditions on runs, scores and curves."""
 
 from collections.abc import Iterable, Mapping
-from typing import cast
+from dataclasses import dataclass, field
+from typing import Any, cast
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy import Boolean, func, select, type_coerce
+from sqlalchemy.orm import Session, aliased
 
+from store.config_columns import KINDS, Column, config_is, kind_value
 from store.errors import StoreError, nearest
-from store.filters import KINDS, Column, compile_filter, kind_column, value_kind
-from store.options import flatten
+from store.filters import compile_filter
+from store.literals import value_kind
 from store.records import PHASES, STATUSES
-from store.schema import CurveRow, RunRow, ScoreRow
+from store.rows import ConfigRow, CurveRow, RunRow, ScoreRow, StudyRow
 from store.values import unwrap_numpy
 
 MATCHED = ("study", "task", "arm", "status", "seed")
 CHOICES = {"phase": PHASES, "status": STATUSES}
+
+
+def _is_superseded() -> Column:
+    """Was this run left out when its study was last called with its arm and task?"""
+    other = aliased(RunRow)
+    latest = select(func.max(other.called_at)).where(
+        other.study == RunRow.study, other.task == RunRow.task, other.arm == RunRow.arm
+    )
+    changed = RunRow.called_at.is_distinct_from(latest.scalar_subquery())
+    return type_coerce(changed, Boolean())
+
 
 RUN_COLUMNS: dict[str, Column] = {
     name: RunRow.__table__.c[name]
@@ -25,7 +38,7 @@ RUN_COLUMNS: dict[str, Column] = {
         *("optuna_trial", "environment_id"),
     )
 }
-CONFIG: Column = RunRow.__table__.c["config"]
+SUPERSEDED: Column = _is_superseded()
 SCORE_COLUMNS: dict[str, Column] = {
     name: ScoreRow.__table__.c[name]
     for name in ("run_id", "split", "length", "metric", "bin", "n", "correct", "value")
@@ -35,47 +48,57 @@ CURVE_COLUMNS: dict[str, Column] = {
 }
 
 
-def conditions(
-    session: Session,
-    extra: Mapping[str, Column],
-    *,
-    where: str | None,
-    phase: object,
-    match: Mapping[str, object],
-) -> list[Column]:
-    """Return the conditions that keywords state; `extra` are the columns beside those of a run.
+@dataclass(frozen=True)
+class Selection:
+    """Which runs, or scores or curves of them, a query is about; see `store.Results`."""
 
-    Raises:
-        StoreError: If a keyword or a name in `where` is unknown, or a value cannot be matched.
-    """
-    found: list[Column] = []
-    if phase not in (None, "all"):
-        found.append(_matches(RUN_COLUMNS["phase"], "phase", phase))
-    own = {name: column for name, column in extra.items() if name not in ("value", "run_id")}
-    columns: dict[str, Column] = {name: RUN_COLUMNS[name] for name in MATCHED} | own
-    for name, value in match.items():
-        if name in KINDS:
-            found.append(_matches(kind_column(CONFIG, name), name, value))
-        elif name in columns:
-            found.append(_matches(columns[name], name, value))
-        else:
-            known = {"where", "phase", *columns, *KINDS}
-            raise StoreError(f"results cannot be chosen by {name!r}; {nearest(name, known)}")
-    if where is not None:
-        columns = RUN_COLUMNS | dict(extra)
-        found.append(compile_filter(where, columns, CONFIG, lambda: known_keys(session)))
-    return found
+    where: str | None = None
+    phase: object = "confirm"
+    current: bool = False
+    match: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    def conditions(
+        self, session: Session, extra: Mapping[str, Column] | None = None
+    ) -> list[Column]:
+        """Return the SQL conditions; `extra` are the columns beside those of a run.
+
+        Raises:
+            StoreError: If a keyword or a name in `where` is unknown, or a value cannot be matched.
+        """
+        beside = extra or {}
+        found: list[Column] = []
+        if self.phase not in (None, "all"):
+            found.append(_matches(RUN_COLUMNS["phase"], "phase", self.phase))
+        if self.current:
+            found.append(~SUPERSEDED)
+        own = {name: column for name, column in beside.items() if name not in ("value", "run_id")}
+        columns: dict[str, Column] = {name: RUN_COLUMNS[name] for name in MATCHED} | own
+        for name, value in self.match.items():
+            if name in KINDS:
+                found.append(config_is(_matches(kind_value(name), name, value)))
+            elif name in columns:
+                found.append(_matches(columns[name], name, value))
+            else:
+                known = {"where", "phase", "current", *columns, *KINDS}
+                raise StoreError(f"results cannot be chosen by {name!r}; {nearest(name, known)}")
+        if self.where is not None:
+            names = {**RUN_COLUMNS, "superseded": SUPERSEDED, **beside}
+            found.append(compile_filter(self.where, names, lambda: known_keys(session)))
+        return found
+
+    def is_about(self, extra: Mapping[str, Column]) -> bool:
+        """Does the choice rest on more than the runs: on columns of their scores or curves?"""
+        return bool(set(self.match) & set(extra)) or self.where is not None
 
 
 def known_keys(session: Session) -> dict[str, set[str]]:
     """Return the dotted config keys that any run has, each with the kinds of its values."""
     found: dict[str, set[str]] = {}
-    seen: set[str] = set()
-    for digest, config in session.execute(select(RunRow.config_hash, RunRow.config)):
-        if digest not in seen:
-            seen.add(digest)
-            for key, value in flatten(config).items():
-                found.setdefault(key, set()).add(value_kind(value))
+    shared = session.scalars(select(StudyRow.constants)).all()
+    own = session.scalars(select(ConfigRow.options)).all()
+    for options in (*shared, *own):
+        for key, value in (options or {}).items():
+            found.setdefault(key, set()).add(value_kind(value))
     return found
 
 
@@ -91,6 +114,6 @@ def _matches(column: Column, name: str, value: object) -> Column:
             raise StoreError(f"{name} cannot be {each!r}")
         if not isinstance(each, str | int | None):
             raise StoreError(f"{name} cannot be {each!r}")
-    given = [each for each in values if each is not None]
+    given: list[Any] = [each for each in values if each is not None]
     among = column.in_(given)
     return among if None not in values else among | column.is_(None)

@@ -1,5 +1,7 @@
 """Which values may be stored: plain Python only, so that every reader sees the same thing."""
 
+import hashlib
+import json
 import math
 import sys
 from collections.abc import Mapping
@@ -41,6 +43,12 @@ def plain(value: object, at: str = "value") -> object:
 def plain_dict(value: Mapping[str, object], at: str) -> dict[str, object]:
     """Return a mapping in types that JSON knows; see `plain`."""
     return _plain_mapping(cast("Mapping[object, object]", value), at)
+
+
+def fingerprint(data: Mapping[str, object]) -> str:
+    """Return the sha256 of plain data, the same for equal data whatever the order of its keys."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def split_number(value: object, at: str) -> tuple[float | None, str | None]:

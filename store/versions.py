@@ -7,14 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from sqlalchemy import Engine, inspect, text
+from sqlalchemy import Engine, event, inspect, text
 from sqlalchemy.orm import Session
 
-from store.connection import make_engine, shown, transact
+from store.connection import exists, make_engine, shown, transact
 from store.errors import StoreError
 from store.schema import VERSION_TABLE
 
-SCHEMA_VERSION = "0002"
+SCHEMA_VERSION = "0003"
+NO_FOREIGN_KEYS = "PRAGMA foreign_keys = OFF"
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -63,6 +64,32 @@ def require_tables(engine: Engine) -> None:
         )
 
 
+def refuse_other_version(url: str) -> None:
+    """Refuse a database of another version without a change to it; one that is not there passes.
+
+    Raises:
+        StoreError: If its tables are older or newer, or it cannot be opened.
+    """
+    if not exists(url):
+        return
+    engine = make_engine(url, readonly=True)
+    try:
+        if transact(engine, _read_version) is not None:
+            require_tables(engine)
+    finally:
+        engine.dispose()
+
+
+def check_size(engine: Engine) -> None:
+    """Refuse a SQLite file that was cut short, at a glance.
+
+    Raises:
+        StoreError: If it is smaller than it says.
+    """
+    if engine.dialect.name == "sqlite":
+        transact(engine, _check_size)
+
+
 def check_pages(engine: Engine) -> None:
     """Refuse a SQLite file that is damaged, for example cut short; it reads the whole file.
 
@@ -91,7 +118,8 @@ def upgrade(url: str) -> str:
         if found == SCHEMA_VERSION:
             return f"{shown(engine.url)} is at version {found} already"
         copy = _copy(engine)
-        transact(engine, _migrate)
+        _leave_foreign_keys(engine)
+        transact(engine, _migrate_and_check)
     finally:
         engine.dispose()
     return f"{shown(engine.url)}: version {found} became {SCHEMA_VERSION}{copy}"
@@ -126,11 +154,42 @@ def _migrate(session: Session) -> None:
         raise StoreError(f"the tables cannot be upgraded: {error}") from error
 
 
+def _leave_foreign_keys(engine: Engine) -> None:
+    """Let tables be replaced by others: SQLite would delete the rows that refer to the old one."""
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", lambda made, record: made.execute(NO_FOREIGN_KEYS))
+        engine.dispose()
+
+
+def _migrate_and_check(session: Session) -> None:
+    _migrate(session)
+    if session.get_bind().dialect.name == "sqlite":
+        broken = session.execute(text("PRAGMA foreign_key_check")).fetchone()
+        if broken is not None:
+            raise StoreError(f"the upgrade was given up: rows of {broken[0]} refer to nothing")
+
+
 def _check_pages(session: Session) -> None:
     problem = session.scalar(text("PRAGMA quick_check(1)"))
     if problem != "ok":
         place = shown(session.get_bind().engine.url)
         raise StoreError(f"{place} is damaged: {' '.join(str(problem).split())}")
+
+
+def _check_size(session: Session) -> None:
+    said = session.scalar(text("PRAGMA page_count")) * session.scalar(text("PRAGMA page_size"))
+    place = shown(session.get_bind().engine.url)
+    # The log first: what leaves it is in the file by then.
+    there = sum(_bytes(Path(name)) for name in (f"{place}-wal", place))
+    if there < said:
+        raise StoreError(f"{place} is damaged: it has {there} bytes of {said}")
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _copy(engine: Engine) -> str:

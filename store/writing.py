@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from datetime import datetime
 from typing import Any, cast
 
 from store.errors import StoreError, nearest
 from store.records import PHASES, PlannedRun, Run
-from store.schema import RunRow, now
+from store.rows import RunRow
+from store.schema import now
 from store.values import plain_dict, plain_int, split_number, unwrap_numpy
 
 SCORE_KEYS = ("split", "length", "metric", "bin", "n", "correct", "value")
@@ -48,15 +50,19 @@ def component_rows(run: PlannedRun) -> list[dict[str, Any]]:
 
 
 def score_rows(
-    run_id: int, scores: Iterable[object], source: str | None = None
+    run_id: int,
+    scores: Iterable[object],
+    source: str | None = None,
+    created_at: datetime | None = None,
 ) -> list[dict[str, Any]]:
     """Return the rows of a run's scores, given as mappings or dataclasses.
+
+    `source` and `created_at` are None for what the run itself measured.
 
     Raises:
         StoreError: If a key is unknown or missing, a value cannot be stored, or a row repeats.
     """
     rows: list[dict[str, Any]] = []
-    measured = now()
     for score in scores:
         found = _keys(score, SCORE_KEYS, optional=("bin", "correct"), what="score")
         value, status = split_number(found["value"], "a score's value")
@@ -71,7 +77,7 @@ def score_rows(
                 "correct": optional_int(found.get("correct"), "a score's correct"),
                 "value": value,
                 "status": status,
-                "created_at": measured,
+                "created_at": created_at,
                 "source": source,
             }
         )

@@ -1,5 +1,6 @@
 """Files of every older version of the tables still open after an upgrade, Optuna's rows intact."""
 
+import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -12,7 +13,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from store import Ledger, Results, StoreError, make_engine
-from store.schema import VERSION_TABLE, Table, is_ours
+from store.options import varying
+from store.rows import RunRow
+from store.schema import VERSION_TABLE, is_ours
 from store.versions import SCHEMA_VERSION, upgrade
 
 OLD = Path(__file__).parent / "old"
@@ -60,20 +63,50 @@ def test_an_older_file_is_refused_with_both_versions(old: Path, url: str, versio
     assert old.read_bytes() == before
 
 
+def named_rows(path: Path, table: str) -> list[dict[str, Any]]:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        return [dict(row) for row in connection.execute(f"SELECT * FROM {table} ORDER BY 1")]
+
+
 def test_an_upgrade_keeps_every_row_and_leaves_optuna_alone(
     old: Path, url: str, version: str
 ) -> None:
     foreign = foreign_tables(old)
-    runs = rows_of(old, "es_runs")
-    scores = rows_of(old, "es_scores")
-    assert len(foreign["trials"]) == 4
+    tables = ("es_runs", "es_scores", "es_curves", "es_studies", "es_environments")
+    before = {table: named_rows(old, table) for table in tables}
+    configs = [row.pop("config") for row in before["es_runs"]]
+    for row in before["es_scores"]:
+        if row.get("source") is None:  # then the run itself says when it was measured
+            row["created_at"] = None
+    assert len(foreign["trials"]) >= 4
 
     assert f"version {version} became {SCHEMA_VERSION}; the old file is" in upgrade(url)
 
     assert foreign_tables(old) == foreign
-    assert [row[: len(runs[0])] for row in rows_of(old, "es_runs")] == runs
-    assert [row[: len(scores[0])] for row in rows_of(old, "es_scores")] == scores
+    for table, rows in before.items():
+        after = named_rows(old, table)
+        assert [{name: row[name] for name in rows[0]} for row in after] == rows
+    with closing(sqlite3.connect(old)) as connection:
+        query = (
+            "SELECT c.config FROM es_runs r JOIN es_configs c ON c.id = r.config_id ORDER BY r.id"
+        )
+        moved = [json.loads(config) for (config,) in connection.execute(query)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    assert moved == [json.loads(config) for config in configs]
     assert upgrade(url).endswith(f"is at version {SCHEMA_VERSION} already")
+
+
+def test_an_upgraded_study_knows_what_varies_in_it(old: Path, url: str) -> None:
+    upgrade(url)
+    results = Results(url)
+    runs = results.runs(phase="all")
+    expected = varying({run.id: run.config for run in runs})
+    with closing(sqlite3.connect(old)) as connection:
+        query = "SELECT r.id, c.options FROM es_runs r JOIN es_configs c ON c.id = r.config_id"
+        stored = {number: json.loads(options) for number, options in connection.execute(query)}
+    results.close()
+    assert stored == expected
 
 
 def test_the_copy_that_an_upgrade_keeps_is_the_old_file(old: Path, url: str, version: str) -> None:
@@ -88,10 +121,11 @@ def test_an_upgraded_file_reads_as_it_was_written(old: Path, url: str) -> None:
     upgrade(url)
     results = Results(url)
     runs = results.runs(phase="all")
-    assert [run.status for run in runs] == ["done"] * 8 + ["diverged", "failed", "planned"]
-    assert runs[9].reason == "RuntimeError: größer – 🙂"
+    assert {run.status for run in runs[:-3]} == {"done"}
+    assert [run.status for run in runs[-3:]] == ["diverged", "failed", "planned"]
+    assert runs[-2].reason == "RuntimeError: größer – 🙂"
     (lost,) = results.scores(status="diverged")
-    assert (lost.value, lost.status, lost.created_at) == (None, "nan", runs[8].finished_at)
+    assert (lost.value, lost.status, lost.created_at) == (None, "nan", runs[-3].finished_at)
     assert (lost.created_at is not None, lost.source) == (True, None)
     results.close()
 
@@ -108,7 +142,7 @@ def test_an_upgraded_file_has_the_tables_of_a_new_one(old: Path, url: str) -> No
                 "compare_type": False,
             },
         )
-        assert compare_metadata(context, Table.metadata) == []
+        assert compare_metadata(context, RunRow.metadata) == []
     engine.dispose()
 
 
@@ -116,10 +150,13 @@ def test_optuna_goes_on_in_an_upgraded_file(old: Path, url: str) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     upgrade(url)
     names = optuna.get_all_study_names(url)
-    assert [name.rpartition("/")[0] for name in sorted(names)] == [
+    assert {name.rpartition("/")[0] for name in names} == {
         "extrapolation/shift/mine",
         "extrapolation/shift/none",
-    ]
-    study = optuna.load_study(study_name=sorted(names)[0], storage=url)
-    assert [trial.user_attrs["run"] for trial in study.trials] == [3, 4]
+    }
+    study = optuna.load_study(study_name=names[0], storage=url)
+    tuned = {run.id: run for run in Results(url).runs(phase="tune")}
+    for trial in study.trials:
+        run = tuned[trial.user_attrs["run"]]
+        assert (run.optuna_study, run.optuna_trial) == (names[0], trial.number)
     assert study.best_value == pytest.approx(min(trial.value or 9 for trial in study.trials))

@@ -1,0 +1,136 @@
+"""Each config once, and which of its options vary within a study.
+
+A study keeps the options that all its configs share (`constants`); each config keeps the others
+(`options`). So questions read a few short values, never whole configs. Both are brought up to date
+in the transaction that brings a new config.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy.orm import Session
+
+from store.chunks import chunks
+from store.options import flatten, option_key
+from store.rows import ConfigRow, StudyRow
+from store.values import fingerprint
+
+
+def add_configs(session: Session, study: str, configs: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Store the configs that are new to the study; return the ids of all."""
+    digests = [fingerprint(config) for config in configs]
+    given = dict(zip(digests, configs, strict=True))
+    known = _known(session, study, given)
+    fresh = {digest: flatten(config) for digest, config in given.items() if digest not in known}
+    if fresh:
+        names = _let_vary(session, study, fresh)
+        rows = [
+            {"study": study, "hash": digest, "config": given[digest], "options": _of(flat, names)}
+            for digest, flat in fresh.items()
+        ]
+        session.execute(insert(ConfigRow), rows)
+        known |= _known(session, study, fresh)
+    return [known[digest] for digest in digests]
+
+
+def leaves_of(session: Session, config_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+    """Return the options of each config that differ from those of another, and maybe more.
+
+    What is the same in every config of the studies at hand is left out.
+    """
+    found: dict[int, tuple[str, dict[str, Any]]] = {}
+    for part in chunks(config_ids):
+        query = select(ConfigRow.id, ConfigRow.study, ConfigRow.options)
+        for number, study, options in session.execute(query.where(ConfigRow.id.in_(part))):
+            found[number] = study, options
+    studies = {study for study, _ in found.values()}
+    shared = {study: constants_of(session, study) or {} for study in studies}
+    if len(studies) == 1:
+        return {number: options for number, (_, options) in found.items()}
+    names = {name for flat in shared.values() for name in flat}
+    apart = {
+        name for name in names if len({option_key(flat, name) for flat in shared.values()}) > 1
+    }
+    kept = {
+        study: {name: value for name, value in flat.items() if name in apart}
+        for study, flat in shared.items()
+    }
+    return {number: {**kept[study], **options} for number, (study, options) in found.items()}
+
+
+def constants_of(session: Session, study: str) -> dict[str, Any] | None:
+    """Return the options that all configs of a study share; None before the first config."""
+    return session.scalars(select(StudyRow.constants).where(StudyRow.name == study)).one()
+
+
+def recount(session: Session, study: str) -> None:
+    """Work out anew what varies within a study, after configs were removed from it."""
+    rows = session.execute(
+        select(ConfigRow.id, ConfigRow.config).where(ConfigRow.study == study)
+    ).all()
+    leaves = {number: flatten(config) for number, config in rows}
+    names = {name for flat in leaves.values() for name in flat}
+    vary = {name for name in names if len({option_key(f, name) for f in leaves.values()}) > 1}
+    for number, flat in leaves.items():
+        change = update(ConfigRow).where(ConfigRow.id == number)
+        session.execute(change.values(options=_of(flat, vary)))
+    first = next(iter(leaves.values()), None)
+    _set_constants(session, study, None if first is None else _without(first, vary))
+
+
+def _known(session: Session, study: str, digests: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for part in chunks(digests):
+        query = select(ConfigRow.hash, ConfigRow.id).where(
+            ConfigRow.study == study, ConfigRow.hash.in_(part)
+        )
+        found.update({digest: number for digest, number in session.execute(query)})
+    return found
+
+
+def _let_vary(session: Session, study: str, fresh: Mapping[str, dict[str, Any]]) -> set[str]:
+    """Return the options that vary once these configs join; older configs are brought in line."""
+    locked = select(StudyRow.constants).where(StudyRow.name == study).with_for_update()
+    constants = session.scalars(locked).one()
+    flats = list(fresh.values())
+    if constants is None:
+        constants = dict(flats[0])
+    query = select(ConfigRow.options).where(ConfigRow.study == study).limit(1)
+    varied = set(session.scalars(query).one_or_none() or {})
+    names = {name for flat in flats for name in flat} - varied
+    unlike = {
+        name
+        for name in names | set(constants)
+        if any(option_key(flat, name) != option_key(constants, name) for flat in flats)
+    }
+    if unlike:
+        _widen(session, study, unlike)
+    _set_constants(session, study, _without(constants, unlike))
+    return varied | unlike
+
+
+def _widen(session: Session, study: str, names: set[str]) -> None:
+    rows = session.execute(
+        select(ConfigRow.id, ConfigRow.config, ConfigRow.options).where(ConfigRow.study == study)
+    ).all()
+    change = update(ConfigRow).where(ConfigRow.__table__.c.id == bindparam("own"))
+    wider = [
+        {"own": number, "wider": {**options, **_of(flatten(config), names)}}
+        for number, config, options in rows
+    ]
+    if wider:
+        kind = ConfigRow.__table__.c.options.type
+        session.connection().execute(change.values(options=bindparam("wider", type_=kind)), wider)
+
+
+def _set_constants(session: Session, study: str, constants: dict[str, Any] | None) -> None:
+    session.execute(update(StudyRow).where(StudyRow.name == study).values(constants=constants))
+
+
+def _of(flat: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: flat.get(name) for name in sorted(names)}
+
+
+def _without(flat: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in flat.items() if name not in names}

@@ -1,0 +1,34 @@
+"""Values as they stand in a filter."""
+
+import json
+from typing import Any
+
+from sqlalchemy import ColumnElement, literal
+
+
+def literal_value(value: object) -> ColumnElement[Any]:
+    """Return a value as a bound parameter; a list becomes JSON text, as a JSON column gives it."""
+    if isinstance(value, list):
+        value = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return literal(value)
+
+
+def value_kind(value: object) -> str:
+    """Return what kind of JSON value this is: text, number, list, mapping or null."""
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, int | float):
+        return "number"
+    return "list" if isinstance(value, list) else "mapping"
+
+
+def words(kinds: set[str]) -> str:
+    """Join kinds of value for a message."""
+    return " or ".join(sorted(kinds - {"null"} or kinds))
+
+
+def storable(text: str) -> bool:
+    """Tell whether a database takes this text."""
+    return "\0" not in text and text.encode("utf-8", "replace").decode() == text
