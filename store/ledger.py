@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
-from sqlalchemy import Engine, Update
-from sqlalchemy.orm import Session
+from sqlalchemy import Update
 
-from store import additions, claims
-from store.connection import make_engine, transact
+from store import claims
+from store.connection import make_engine
+from store.keeper import Keeper
 from store.reading import read_runs, read_scores
-from store.records import Claim, Frozen, PlannedRun, Run, Score
+from store.records import Claim, PlannedRun, Run, Score
 from store.rows import CurveRow, ScoreRow
 from store.schema import Table, now
 from store.values import plain_dict
@@ -18,7 +18,6 @@ from store.versions import create_tables, opened, refuse_other_version, require_
 from store.writing import (
     component_rows,
     curve_rows,
-    model_row,
     optional_float,
     optional_int,
     planned_row,
@@ -28,19 +27,14 @@ from store.writing import (
 
 __all__ = ["Claim", "Ledger", "PlannedRun"]
 
-T = TypeVar("T")
 
-
-class Ledger:
+class Ledger(Keeper):
     """The runs of a database, for those that plan and do them.
 
     Each method is one short transaction, so many processes may share a database. A run is done by
     the worker that claims it, until its lease runs out; a result is written only by the claim that
     still owns the run.
     """
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
     @classmethod
     def create(cls, url: str) -> "Ledger":
@@ -63,10 +57,6 @@ class Ledger:
         # a file of another version as it is.
         opened(make_engine(url, readonly=True), require_tables).dispose()
         return cls(opened(make_engine(url), require_tables))
-
-    def close(self) -> None:
-        """Close the connections. The ledger may be used again after it."""
-        self._engine.dispose()
 
     def plan(self, runs: Iterable[PlannedRun], *, called_at: datetime | None = None) -> list[int]:
         """Add the runs whose identity is new; return the ids of all, in the order given.
@@ -196,59 +186,6 @@ class Ledger:
     def scores(self, run_ids: Sequence[int]) -> list[Score]:
         """Return the scores of the runs, in the order of the runs' ids."""
         return self._transact(lambda session: read_scores(session, run_ids))
-
-    def environment(self, facts: Mapping[str, object]) -> int:
-        """Store facts about machine and packages, once; return their id."""
-        kept = plain_dict(facts, "environment")
-        return self._transact(lambda session: additions.add_environment(session, kept))
-
-    def describe_study(self, name: str, description: str) -> None:
-        """Set the description of a study, new or not."""
-        self._transact(lambda session: additions.describe_study(session, name, description))
-
-    def freeze(
-        self, study: str, protocol: Mapping[str, object], run_ids: Sequence[int] | None = None
-    ) -> Frozen:
-        """Keep the plan of a study as it is now; one equal to a kept plan changes nothing.
-
-        `runs_before` of the answer says whether a confirming run of the study had begun when this
-        plan was first frozen; of `run_ids` alone, where these are the runs that it is about.
-
-        Raises:
-            StoreError: If the protocol holds what cannot be stored.
-        """
-        kept = plain_dict(protocol, "protocol")
-        return self._transact(
-            lambda session: additions.freeze_protocol(session, study, kept, run_ids)
-        )
-
-    def save_model(self, run_id: int, *, path: str, sha256: str, size_bytes: int) -> None:
-        """Note where the weights of a run were saved, in place of an older note of that path.
-
-        A run that is planned anew loses its models, as it does its results.
-
-        Raises:
-            StoreError: If there is no such run, or `sha256` is not 64 hexadecimal digits.
-        """
-        row = model_row(run_id, path, sha256, size_bytes)
-        self._transact(lambda session: additions.add_model(session, row))
-
-    def add_scores(
-        self, run_id: int, scores: Iterable[object], *, source: str | None = None
-    ) -> None:
-        """Add scores to a run that is done, such as those of lengths evaluated later.
-
-        Scores are given as to `finish`. One that is there already, of the same split, length,
-        metric and bin, is replaced. `source` says what measured them.
-
-        Raises:
-            StoreError: If there is no such run, it is not done, or a value cannot be stored.
-        """
-        rows = score_rows(run_id, scores, source, now())
-        self._transact(lambda session: additions.add_later_scores(session, run_id, rows))
-
-    def _transact(self, work: Callable[[Session], T]) -> T:
-        return transact(self._engine, work)
 
     def _change(self, statement: Update) -> bool:
         return self._transact(lambda session: claims.change(session, statement))

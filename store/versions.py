@@ -15,7 +15,6 @@ from store.errors import StoreError
 from store.schema import VERSION_TABLE
 
 SCHEMA_VERSION = "0003"
-NO_FOREIGN_KEYS = "PRAGMA foreign_keys = OFF"
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -157,8 +156,12 @@ def _migrate(session: Session) -> None:
 def _leave_foreign_keys(engine: Engine) -> None:
     """Let tables be replaced by others: SQLite would delete the rows that refer to the old one."""
     if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", lambda made, record: made.execute(NO_FOREIGN_KEYS))
+        event.listen(engine, "connect", _without_foreign_keys)
         engine.dispose()
+
+
+def _without_foreign_keys(connection: sqlite3.Connection, record: object) -> None:
+    connection.execute("PRAGMA foreign_keys = OFF")
 
 
 def _migrate_and_check(session: Session) -> None:

@@ -5,6 +5,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from store.records import FINISHED
@@ -16,7 +17,7 @@ from studies.worker import Board, Job, is_alive, validation_nll, work
 
 if TYPE_CHECKING:
     from store.ledger import Ledger
-    from store.records import Run
+    from store.records import PlannedRun, Run
 
 POLL_SECONDS = 0.25
 RECOVER_SECONDS = 5.0
@@ -28,10 +29,16 @@ class Conductor:
 
     def __init__(self, plan: Plan, ledger: "Ledger", trials: Trials) -> None:
         self.plan, self.ledger, self.trials = plan, ledger, trials
-        self.tuning = {cell: ledger.plan(plan.tuning(cell)) for cell in plan.cells()}
+        # One instant for the whole call: runs of its arms that it does not ask for are superseded.
+        self.called_at = datetime.now(UTC)
+        self.tuning = {cell: self.ask_for(plan.tuning(cell)) for cell in plan.cells()}
         self.confirming: dict[Cell, list[int]] = {}
         self.chosen: dict[Cell, Chosen] = {}
         self.rerun: set[str] = set()
+
+    def ask_for(self, planned: Iterable["PlannedRun"]) -> list[int]:
+        """Plan what is not there yet; return the ids of all."""
+        return self.ledger.plan(planned, called_at=self.called_at)
 
     def ids(self) -> list[int]:
         """The runs planned so far."""
@@ -53,7 +60,7 @@ class Conductor:
         self.ledger.reset(self.ids(), ("failed",))
         self.chosen = {cell: one for cell, one in self.chosen.items() if one.setting is not None}
         # Once more, so that runs planned anew carry the source and the environment of now.
-        self.ledger.plan(self.plan.known({cell: one.setting for cell, one in self.chosen.items()}))
+        self.ask_for(self.plan.known({cell: one.setting for cell, one in self.chosen.items()}))
         self.reconcile()
 
     def reconcile(self) -> None:
@@ -77,10 +84,10 @@ class Conductor:
             self.chosen[cell] = chosen = self.choose(cell)
             if chosen.setting is not None:
                 planned = list(self.plan.confirming(cell, chosen.setting))
-                self.confirming[cell] = self.ledger.plan(planned)
+                self.confirming[cell] = self.ask_for(planned)
                 if cell.arm in self.rerun:
                     self.ledger.reset(self.confirming[cell], FINISHED)
-                    self.ledger.plan(planned)
+                    self.ask_for(planned)
         return self.ledger.statuses(self.ids())
 
     def choose(self, cell: Cell) -> Chosen:

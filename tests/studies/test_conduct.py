@@ -185,3 +185,24 @@ def test_what_runs_again_carries_the_source_of_now(
 
     assert set(again.ids()) == set(made.ids())
     assert again.changed() == {}
+
+
+def test_runs_that_the_last_call_did_not_ask_for_are_superseded(url: str) -> None:
+    losses: dict[float, float | str] = {0.001: 0.5, 0.003: 0.2, 0.01: 0.9}
+    first = conductor(url)
+    end(first, losses)
+    first.advance()
+    longer = conductor(url, "training.steps=700")
+    end(longer, losses)
+    longer.advance()
+    results = Results(url)
+
+    def current() -> set[int]:
+        return {run.id for run in results.runs(phase="all", current=True)}
+
+    assert set(longer.ids()).isdisjoint(first.ids())
+    assert current() == set(longer.ids())
+
+    conductor(url).tidy()
+
+    assert current() == set(first.ids())
