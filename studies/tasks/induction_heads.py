@@ -22,7 +22,7 @@ class InductionHeads(Task):
     is replaced by the trigger; the last token is the trigger again, where the answer is read.
     Symbol 5 is class 4.
 
-    Source: Dao et al. 2022, induction head (arXiv:2212.14052): 20 token ids, of which one is the
+    Source: Fu et al. 2022, induction head (arXiv:2212.14052): 20 token ids, of which one is the
     trigger and one never comes, and T = 31. Their training predicts every next token; here, as in
     their test, the last answer alone is scored.
 

@@ -11,7 +11,7 @@ from studies.tasks._estimates import UNSCORED
 from studies.tasks.task import Batch, Floors, Task, check_choice, to_one_key, whole
 
 Filler = Literal["random", "blank"]
-BAGS = 4096
+MOST_BAGS, CELLS = 4096, 2**22
 
 
 class MQAR(Task):
@@ -113,8 +113,9 @@ class MQAR(Task):
         fillers = length - 3 * self.pairs
         others = (self.blank - self.pairs - self.values) / (self.blank - self.pairs)
         generator = torch.Generator().manual_seed(0)
-        counts = _distinct(generator, BAGS, self.values, self.values) < self.pairs
-        drawn = torch.rand(BAGS, fillers, generator=generator)
+        bags = min(MOST_BAGS, CELLS // self.values)
+        counts = _distinct(generator, bags, self.values, self.values) < self.pairs
+        drawn = torch.rand(bags, fillers, generator=generator)
         which = ((drawn - others) / (1 - others) * self.values).long().clamp(min=0)
         counts = counts.double().scatter_add(1, which, (drawn >= others).double())
         return Floors(
@@ -164,6 +165,7 @@ def _commonest_in_pair(counts: Float[Tensor, "bag value"], pairs: int) -> float:
     The elementary symmetric polynomials e of the counts are summed up value by value.
     """
     ordered = counts.sort(dim=1).values
+    ordered = ordered[:, ordered.any(dim=0)]
     sums = torch.zeros(len(counts), pairs + 1, dtype=torch.float64)
     sums[:, 0] = 1
     for count in ordered[:, :-1].split(1, dim=1):

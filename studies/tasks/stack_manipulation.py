@@ -63,12 +63,13 @@ class StackManipulation(AnswerString):
 
     def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
         batch, length = symbols.shape
-        stack = torch.zeros_like(symbols)
+        # A pop writes as well, into one place more that nobody reads.
+        stack = symbols.new_zeros(batch, length + 1)
         size = symbols.new_zeros(batch, 1)
         for token in symbols.split(1, dim=1):
             pops = token == POP
             value = (token - 1).where(token < POP, token - 4)
-            stack = torch.where(pops, stack, stack.scatter(1, size, value))
+            stack.scatter_(1, size.masked_fill(pops, length), value)
             size = torch.where(pops, (size - 1).clamp(min=0), size + 1)
         output = torch.arange(length + 1, device=symbols.device)
         from_top = stack.gather(1, (size - 1 - output).clamp(min=0))
