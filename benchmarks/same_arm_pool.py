@@ -4,8 +4,8 @@ python benchmarks/same_arm_pool.py --out tests/studies/data/same_arm_pool.csv
 
 Trains the arm on every seed at every learning rate, as the quick extrapolation study does on one
 of its panels, so that tuning can be done over again within each shuffle of the pool; about five
-CPU seconds a run. There is one rate more than in that study: the two highest are close to each
-other in validation nll, so that tuning has something to get wrong. A pool that exists is
+CPU seconds a run. There are two rates more than in that study, which come close to each other
+in validation nll, so that tuning has something to get wrong. A pool that exists is
 completed, not begun anew.
 """
 
@@ -27,7 +27,7 @@ from studies.worker import validation_nll
 ASSIGNMENTS = [
     "evaluation.test_lengths=[16, 20, 24, 32, 64]",
     "evaluation.examples=256",
-    "study.learning_rates=[1e-3, 3e-3, 1e-2, 3e-2]",
+    "study.learning_rates=[1e-3, 3e-3, 1e-2, 3e-2, 1e-1]",
 ]
 LENGTHS = (16, 20, 24, 32, 64)
 COLUMNS = ["seed", "learning_rate", "status", "nll", *(f"skill_{one}" for one in LENGTHS)]

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from studies.statistics.permutation import SAME
+from studies.statistics.permutation import SAME, share_as_extreme
 
 Kind = Literal["first", "second", "interaction"]
 Sample = Float[np.ndarray, " _"]
@@ -31,7 +31,7 @@ def permuted(
     weight = np.array([weights[cell] for cell in cells])
     shuffled = values[_orders(np.repeat(stratum, sizes), generator, draws)]
     t = np.abs(_studentized(shuffled, sizes, weight))
-    return float((t >= t[0] - SAME * max(1.0, t[0] if np.isfinite(t[0]) else 1.0)).mean())
+    return share_as_extreme(t)
 
 
 def _orders(

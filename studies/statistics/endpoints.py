@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from studies.statistics.contrasts import Contrast, contrast
-from studies.statistics.permutation import SAME, Splits, splits_of, statistics
+from studies.statistics.permutation import Splits, share_as_extreme, splits_of, statistics
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -67,7 +67,7 @@ def compare_endpoints(
     t = np.stack([_extremeness(a[one], b[one], splits) for one in names])
     adjusted = _step_down(t)
     return {
-        one: Endpoint(contrasts[one], float(_reaches(row, row[0]).mean()), float(p))
+        one: Endpoint(contrasts[one], share_as_extreme(row), float(p))
         for one, row, p in zip(names, t, adjusted, strict=True)
     }
 
@@ -81,15 +81,12 @@ def _extremeness(
 def _step_down(t: Float[np.ndarray, "endpoints splits"]) -> Float[np.ndarray, " endpoints"]:
     order = np.argsort(-t[:, 0], kind="stable")
     largest = np.maximum.accumulate(t[order][::-1], axis=0)[::-1]
-    shares = [_reaches(row, t[one, 0]).mean() for one, row in zip(order, largest, strict=True)]
+    shares = [
+        share_as_extreme(row, float(t[one, 0])) for one, row in zip(order, largest, strict=True)
+    ]
     adjusted = np.empty(len(t))
     adjusted[order] = np.maximum.accumulate(shares)
     return adjusted
-
-
-def _reaches(t: Float[np.ndarray, " splits"], observed: float) -> np.ndarray:
-    slack = SAME * max(1.0, observed) if np.isfinite(observed) else 0.0
-    return t >= observed - slack
 
 
 def _check(a: Mapping[Name, Sequence[float]], b: Mapping[Name, Sequence[float]]) -> None:

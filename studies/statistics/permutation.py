@@ -104,11 +104,17 @@ def permutation_test(
                 f"a permutation test needs at least two finite values an arm; got {list(values)}"
             )
     splits = splits or splits_of(len(a), len(b), seed)
-    t = statistics(np.concatenate([a, b]), splits)
+    t = statistics(np.array([*a, *b], dtype=float), splits)
+    observed = float(t[0])
     t = {"two-sided": np.abs(t), "greater": t, "less": -t}[alternative]
-    extreme = t >= t[0] - SAME * max(1.0, abs(t[0])) if np.isfinite(t[0]) else t >= t[0]
-    signed = float(statistics(np.concatenate([a, b]), Splits(splits.first[:1], False))[0])
-    return PermutationTest(float(extreme.mean()), signed, len(t), splits.exact)
+    return PermutationTest(share_as_extreme(t), observed, len(t), splits.exact)
+
+
+def share_as_extreme(t: Float[np.ndarray, " splits"], observed: float | None = None) -> float:
+    """The share of statistics that reach the observed one; by default that is the first."""
+    observed = float(t[0]) if observed is None else observed
+    slack = SAME * max(1.0, abs(observed)) if np.isfinite(observed) else 0.0
+    return float((t >= observed - slack).mean())
 
 
 def statistics(pooled: Float[np.ndarray, " seeds"], splits: Splits) -> Float[np.ndarray, " splits"]:

@@ -1,5 +1,7 @@
 """How many seeds an answer needs."""
 
+from bisect import bisect_left
+
 from studies.hypothesis import Direction
 from studies.statistics.contrasts import quantile
 from studies.statistics.permutation import Alternative, smallest_p
@@ -45,10 +47,14 @@ def seeds_needed(
 
     None where more than `MOST` would be needed.
     """
-    for n in range(fewest(direction, family, level), MOST + 1):
-        if _power(n, effect, deviations, direction, smallest_effect, family, level) >= power:
-            return n
-    return None
+
+    def reached(n: int) -> bool:
+        return _power(n, effect, deviations, direction, smallest_effect, family, level) >= power
+
+    # More seeds have more power, so the first number that is enough can be bisected for.
+    numbers = range(fewest(direction, family, level), MOST + 1)
+    first = bisect_left(numbers, True, key=reached)
+    return numbers[first] if first < len(numbers) else None
 
 
 def fewest(direction: Direction, family: int, level: float) -> int:

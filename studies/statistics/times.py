@@ -16,6 +16,7 @@ from studies.statistics.permutation import (
     SAME,
     Alternative,
     Splits,
+    share_as_extreme,
     splits_of,
 )
 
@@ -148,8 +149,7 @@ def log_rank(
     splits = splits or splits_of(len(a), len(b), seed)
     z = _z(*_arrays([*a, *b]), splits.first.astype(float))
     t = {"two-sided": np.abs(z), "greater": z, "less": -z}[alternative]
-    extreme = t >= t[0] - SAME * max(1.0, abs(t[0]))
-    return LogRank(float(extreme.mean()), float(z[0]), len(z), splits.exact)
+    return LogRank(share_as_extreme(t), float(z[0]), len(z), splits.exact)
 
 
 def _z(

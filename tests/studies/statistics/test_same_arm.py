@@ -1,0 +1,178 @@
+"""No difference where there is none: families of contrasts between arms that are one and the same.
+
+Of families without any difference at most 5 % may claim one. Every family here is a whole study:
+each arm tunes its learning rate on a seed apart, the plan freezes 8 confirming seeds, and 4 more
+are added later. The runs come from a pool that was really trained (`benchmarks/same_arm_pool.py`),
+dealt to the arms anew for every family, and from distributions that look like those of studies.
+"""
+
+import csv
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from studies.hypothesis import Direction, Hypothesis
+from studies.statistics import ArmOutcome, Frozen, SeedOutcome, Verdict, judge, seeds_needed
+
+POOL = Path(__file__).parents[1] / "data" / "same_arm_pool.csv"
+ARMS, FROZEN, LATER = ("one", "two", "three"), 8, 4
+LENGTHS = (32, 64)
+TINY = 1e-6
+"""So small a smallest effect that a claim is supported as soon as its interval leaves out 0."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A confirming or a tuning run: its validation nll and its skill at each of `LENGTHS`."""
+
+    nll: float
+    skills: tuple[float, ...]
+
+
+def pool() -> dict[float, dict[int, Run]]:
+    """The trained runs by learning rate and seed."""
+    found: dict[float, dict[int, Run]] = {}
+    with POOL.open() as file:
+        for row in csv.DictReader(line for line in file if not line.startswith("#")):
+            skills = tuple(float(row[f"skill_{length}"]) for length in LENGTHS)
+            runs = found.setdefault(float(row["learning_rate"]), {})
+            runs[int(row["seed"])] = Run(float(row["nll"]), skills)
+    return found
+
+
+def hypotheses(direction: Direction) -> list[Hypothesis]:
+    """Every two arms at every length: six contrasts."""
+    return [
+        Hypothesis(
+            f"{arm} {against} {length}",
+            "they differ",
+            *(arm, against, "panel"),
+            lengths=(length,),
+            direction=direction,
+            smallest_effect=TINY,
+        )
+        for arm, against in combinations(ARMS, 2)
+        for length in LENGTHS
+    ]
+
+
+def outcome(runs: list[Run]) -> ArmOutcome:
+    """An arm that learned, with these confirming runs."""
+    seeds = {
+        seed: SeedOutcome(
+            "done",
+            {("skill", length): skill for length, skill in zip(LENGTHS, run.skills, strict=True)},
+            fit=1.0,
+        )
+        for seed, run in enumerate(runs)
+    }
+    return ArmOutcome(seeds, longest_trained=16)
+
+
+Deal = Callable[[np.random.Generator], list[list[Run]]]
+"""Draws the confirming runs of each arm, at the rate that the arm's tuning chose."""
+
+
+def dealt(runs: dict[float, dict[int, Run]], generator: np.random.Generator) -> list[list[Run]]:
+    """Deal the seeds of a pool to the arms; each tunes on its first seed, with the lowest nll."""
+    seeds = generator.permutation(sorted(next(iter(runs.values()))))
+    found: list[list[Run]] = []
+    for hand in seeds.reshape(-1)[: len(ARMS) * (1 + FROZEN + LATER)].reshape(len(ARMS), -1):
+        tuning, *confirming = hand.tolist()
+        rate = min(runs, key=lambda one: runs[one][tuning].nll)
+        found.append([runs[rate][seed] for seed in confirming])
+    return found
+
+
+def families(deal: Deal, count: int, direction: Direction, seed: int) -> Iterator[list[Verdict]]:
+    """Judge this many studies; those of one plan, whose later seeds are there as well."""
+    generator = np.random.default_rng(seed)
+    claims = hypotheses(direction)
+    frozen = Frozen(tuple(claims), tuple(range(FROZEN)))
+    for _ in range(count):
+        arms = dict(zip(ARMS, deal(generator), strict=True))
+        yield judge(claims, {("panel", arm): outcome(runs) for arm, runs in arms.items()}, frozen)
+
+
+def assert_few_claims(judged: Iterator[list[Verdict]]) -> None:
+    """At most 5 % of the families claim anything, within the 99 % range of that many draws."""
+    count = by_verdict = by_test = by_interval = 0
+    for verdicts in judged:
+        count += 1
+        primary = [one for one in verdicts if not one.exploratory]
+        assert len(primary) == len(verdicts) - len(primary) == 6
+        assert {one.n_arm for one in primary} == {FROZEN}
+        by_verdict += any(one.status == "supported" for one in primary)
+        by_test += any(one.p_holm is not None and one.p_holm <= 0.05 for one in primary)
+        by_interval += any((one.low or 0) > 0 or (one.high or 0) < 0 for one in primary)
+    most = int(stats.binom.ppf(0.99, count, 0.05))
+    told = f"of {count}: verdicts {by_verdict}, tests {by_test}, intervals {by_interval}"
+    print(told)
+    assert max(by_verdict, by_test, by_interval) <= most, told
+
+
+@pytest.mark.parametrize("count", [25, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rates", [(1e-3, 3e-3, 1e-2), (1e-2, 3e-2, 1e-1)], ids=["apart", "near"])
+def test_really_trained_runs_of_one_arm_do_not_differ(rates: tuple[float, ...], count: int) -> None:
+    runs = {rate: of_rate for rate, of_rate in pool().items() if rate in rates}
+
+    assert_few_claims(families(lambda one: dealt(runs, one), count, "different", seed=0))
+
+
+def normal(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return generator.normal(0.5, 0.1, shape)
+
+
+def works_or_fails(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    works = generator.random(shape) < 0.6
+    return np.where(works, 0.97, 0.3) + generator.normal(0, 0.02, shape)
+
+
+def near_the_ceiling(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return generator.beta(8, 0.5, shape)
+
+
+def in_steps(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return generator.integers(0, 4, shape) / 4
+
+
+@pytest.mark.parametrize("count", [12, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draw", [normal, works_or_fails, near_the_ceiling, in_steps])
+def test_simulated_runs_of_one_distribution_do_not_differ(draw: Callable, count: int) -> None:
+    def deal(generator: np.random.Generator) -> list[list[Run]]:
+        drawn = draw(generator, (len(ARMS), FROZEN + LATER, len(LENGTHS)))
+        return [[Run(0.0, tuple(skills.tolist())) for skills in arm] for arm in drawn]
+
+    assert_few_claims(families(deal, count, "different", seed=1))
+
+
+@pytest.mark.parametrize("count", [12, pytest.param(300, marks=pytest.mark.slow)])
+def test_a_known_difference_is_found_at_the_advertised_number_of_seeds(count: int) -> None:
+    # Real runs, of which one arm's are shifted by a known effect.
+    effect, delta, (rate, place) = 0.17, 0.1, (1e-2, LENGTHS.index(32))
+    skills = np.array([run.skills[place] for run in pool()[rate].values()])
+    deviation = float(skills.std(ddof=1))
+    n = seeds_needed(effect, (deviation, deviation), "greater", delta)
+    assert n is not None
+    claim = Hypothesis("known", "it is better", "one", "two", "panel", (32,), smallest_effect=delta)
+    generator, found = np.random.default_rng(2), 0
+    for _ in range(count):
+        drawn = generator.permutation(skills)[: 2 * n]
+        arms = {"one": drawn[:n] + effect, "two": drawn[n:]}
+        (verdict,) = judge(
+            [claim],
+            {
+                ("panel", arm): outcome([Run(0.0, (skill, skill)) for skill in values.tolist()])
+                for arm, values in arms.items()
+            },
+        )
+        found += verdict.status == "supported"
+
+    told = f"{found} of {count} at {n} seeds"
+    print(told)
+    assert found >= stats.binom.ppf(0.01, count, 0.8), told
