@@ -5,13 +5,13 @@ from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from typing import Any
 
-import laws
 import pytest
 import torch
 from einops import rearrange
 from scipy.stats import chi2
 
 from studies.tasks import Floors, Task, tasks
+from tests.studies.tasks import laws
 
 Law = Callable[[], Iterator[laws.Example]]
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import promises
 import pytest
 import torch
 
 from studies.tasks import Batch, Floors, tasks
+from tests.studies.tasks import promises
 
 
 class NeighboursAnswer(tasks["shift"]):

@@ -4,7 +4,6 @@ import subprocess
 import sys
 from typing import ClassVar
 
-import promises
 import pytest
 import torch
 from jaxtyping import Int
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from registry.table import TABLES, register
 from studies.tasks import Batch, Certificate, Floors, Task, tasks
+from tests.studies.tasks import promises
 
 NAMES = [
     "binary_addition",
