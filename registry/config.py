@@ -202,8 +202,9 @@ def without_defaults(config: BaseModel) -> dict[str, Any]:
         value = getattr(config, name)
         if isinstance(value, Choice):
             inner = without_defaults(value)
-            default = field.get_default(call_default_factory=True, validated_data={})
-            kept |= {} if inner == {"name": default} else {name: inner}
+            default: Any = field.get_default(call_default_factory=True, validated_data={})
+            default = {"name": default} if isinstance(default, str) else default
+            kept |= {} if inner == default else {name: inner}
         elif isinstance(value, BaseModel):
             inner = without_defaults(value)
             kept |= {name: inner} if inner else {}

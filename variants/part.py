@@ -1,6 +1,6 @@
 """What every exchangeable part of an encoder has: a name."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import nn
 
@@ -17,3 +17,13 @@ class Part(nn.Module):
     name: ClassVar[str]
     initializes_itself: ClassVar[bool] = False
     """True: the encoder's initializer leaves this part's linear maps and embeddings alone."""
+
+
+def named(name: str, **options: Any) -> Any:
+    """The default of an option that is itself a part: what the builder builds from its name.
+
+    Args:
+        name: The part's name.
+        options: Its options, where they are not its own defaults.
+    """
+    return {"name": name, **options} if options else name

@@ -78,7 +78,7 @@ class Position(Part):
         return q, k
 
     def bias(
-        self, q_index: Int[Tensor, "batch query"], k_index: Int[Tensor, "batch key"]
+        self, q_index: Int[Tensor, "#batch query"], k_index: Int[Tensor, "#batch key"]
     ) -> Float[Tensor, "batch heads query key"] | None:
         """What is added to the scores whatever the content; None adds nothing."""
         return None
@@ -102,9 +102,14 @@ def relative(
     return rearrange(k_index, "batch key -> batch 1 key") - query
 
 
-def lengths(index: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
-    """How many tokens the sequence of each token has, told from where its indices end."""
+def ends(index: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
+    """The last token of the sequence that each token belongs to: indices grow as far as there."""
     token = torch.arange(index.shape[1], device=index.device)
-    more = F.pad(index[:, 1:] == index[:, :-1] + 1, (0, 1), value=False)
-    end = torch.where(more, index.shape[1], token).flip(-1).cummin(dim=-1).values.flip(-1)
-    return index.gather(1, end) + 1
+    goes_on = F.pad(index[:, 1:] > index[:, :-1], (0, 1), value=False)
+    end = torch.where(goes_on, index.shape[1], token)
+    return end.flip(-1).cummin(dim=-1).values.flip(-1)
+
+
+def lengths(index: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
+    """How many tokens the sequence of each token has, told by the index at its end."""
+    return index.gather(1, ends(index)) + 1

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from variants.dims import Dims
-from variants.positions.position import Position
+from variants.positions.position import Position, relative
 
 
 class T5Bias(Position):
@@ -53,6 +53,7 @@ class T5Bias(Position):
                 f"of their own; got max_distance={max_distance}"
             )
         self.max_distance, self.bidirectional = max_distance, bidirectional
+        self.causal_only = not bidirectional
         self.table = nn.Parameter(torch.zeros(num_buckets, dims.n_heads))
 
     def bucket(self, relative: Int[Tensor, "*any"]) -> Int[Tensor, "*any"]:
@@ -69,10 +70,7 @@ class T5Bias(Position):
         return side + torch.where(distance < exact, distance, far.clamp(max=self.per_side - 1))
 
     def bias(
-        self, q_index: Int[Tensor, "batch query"], k_index: Int[Tensor, "batch key"]
+        self, q_index: Int[Tensor, "#batch query"], k_index: Int[Tensor, "#batch key"]
     ) -> Float[Tensor, "batch heads query key"]:
-        query = rearrange(q_index, "batch query -> batch query 1")
-        key = rearrange(k_index, "batch key -> batch 1 key")
-        return rearrange(
-            self.table[self.bucket(key - query)], "batch query key heads -> batch heads query key"
-        )
+        bucket = self.bucket(relative(q_index, k_index))
+        return rearrange(self.table[bucket], "batch query key heads -> batch heads query key")

@@ -10,7 +10,7 @@ from einops import rearrange
 from torch import Tensor
 
 from variants import Dims
-from variants.positions import ALiBi, RoPE, Sinusoidal, T5Bias
+from variants.positions import ALiBi, CoPE, RoPE, Shaw, Sinusoidal, T5Bias, TransformerXL, XPos
 
 SEQ = 11
 INDEX = torch.arange(SEQ).unsqueeze(0)
@@ -173,3 +173,77 @@ def test_concatenated_sinusoids_are_those_of_roformer() -> None:
     theirs = RoFormerSinusoidalPositionalEmbedding(SEQ, 16).create_weight()
     ours = Sinusoidal(dims(2, 8), layout="concatenated").embed(INDEX)[0]
     torch.testing.assert_close(ours.float(), theirs)
+
+
+def test_transformer_xl_is_xlnets_attention() -> None:
+    """Its weights, as those of a softmax over q·k/√d_head plus our scores."""
+    from transformers import XLNetConfig
+    from transformers.models.xlnet import modeling_xlnet as theirs
+
+    config = XLNetConfig(vocab_size=4, d_model=16, n_layer=1, n_head=2, d_inner=4, dropout=0.0)
+    model = theirs.XLNetModel(config)
+    layer: Any = model.layer[0].rel_attn
+    torch.manual_seed(0)
+    for weight in (layer.r, layer.r_w_bias, layer.r_r_bias):
+        torch.nn.init.normal_(weight)
+    part = TransformerXL(dims())
+    with torch.no_grad():
+        part.u.copy_(layer.r_w_bias)
+        part.v.copy_(layer.r_r_bias)
+        part.to_heads.weight.copy_(rearrange(layer.r, "width heads d_head -> (heads d_head) width"))
+    q, k = heads(), heads(seed=1)
+    waves = model.relative_positional_encoding(SEQ, SEQ, bsz=3)
+    relative = torch.einsum("ibh,hnd->ibnd", waves, layer.r)
+    q_first, k_first = (rearrange(x, "batch heads seq d -> seq batch heads d") for x in (q, k))
+    _, shown = layer.rel_attn_core(q_first, k_first, k_first, relative, output_attentions=True)
+    plain = q @ k.mT / 8**0.5
+    weights = (plain + part.scores(q, k, INDEX, INDEX)).softmax(-1)
+    expected = rearrange(shown, "query key batch heads -> batch heads query key")
+    assert_same(weights, expected, q, k)
+
+
+@pytest.mark.parametrize("max_distance", [3, 20])
+def test_shaws_scores_are_those_of_wav2vec2_bert(max_distance: int) -> None:
+    from types import SimpleNamespace
+
+    from transformers.models.wav2vec2_bert import modeling_wav2vec2_bert as theirs
+
+    part, q, k = Shaw(dims(), max_distance), heads(), heads(seed=1)
+    module = SimpleNamespace(
+        left_max_position_embeddings=max_distance,
+        right_max_position_embeddings=max_distance,
+        distance_embedding=part.table,
+        scaling=8**-0.5,
+    )
+    _, expected = theirs._apply_relative_key_position_encoding(module, q, k)
+    assert_same(part.scores(q, k, INDEX, INDEX), expected, q, part.table.weight)
+
+
+def test_xpos_is_that_of_x_transformers() -> None:
+    """Scores of q with k: they measure powers from another middle, which cancels."""
+    from x_transformers import x_transformers as theirs
+
+    q, k = heads(), heads(seed=1)
+    frequencies, scale = theirs.RotaryEmbedding(8, use_xpos=True).forward_from_seq_len(SEQ)
+    assert isinstance(scale, Tensor)
+    expected = [
+        theirs.apply_rotary_pos_emb(x, frequencies, one)
+        for x, one in ((q, scale), (k, scale**-1.0))
+    ]
+    turned = XPos(dims()).rotate(q, k, INDEX, INDEX)
+    assert_same(turned[0] @ turned[1].mT, expected[0] @ expected[1].mT, q, k)
+
+
+@pytest.mark.parametrize("max_position", [4, 16])
+def test_cope_is_that_of_x_transformers_under_a_causal_mask(max_position: int) -> None:
+    from x_transformers.x_transformers import CoPE as Theirs
+
+    part, q, k = CoPE(dims(), max_position), heads(), heads(seed=1)
+    theirs = Theirs(8, 2, max_position)
+    theirs.pos_emb = part.table
+    with torch.no_grad():
+        part.table.normal_(generator=torch.Generator().manual_seed(0))
+    future = torch.ones(SEQ, SEQ).triu(1).bool()
+    expected = theirs(q, (q @ k.mT / 8**0.5).masked_fill(future, -torch.inf))
+    ours = part.scores(q, k, INDEX, INDEX)
+    assert_same(*(x.masked_fill(future, 0.0) for x in (ours, expected)), q, k, part.table)

@@ -1,0 +1,36 @@
+"""Random positions around any encoding."""
+
+from variants.dims import Dims
+from variants.part import named
+from variants.positions._randomizing import Randomizing
+from variants.positions.position import Position
+
+
+class Randomized(Randomizing):
+    """Any encoding at random positions: sorted distinct indices from a wider range.
+
+    Training then shows all positions that longer sequences will stand at. Each forward, also in
+    evaluation, draws once: sequences of one length share their positions, and n tokens stand at a
+    uniformly random set of n indices below max_length. `evaluation.position_draws` averages
+    predictions over draws.
+
+    Relative encodings see the differences of the drawn positions. (The authors' code draws
+    distances for those instead, the same for every query.)
+
+    Source: Ruoss et al. 2023, section 3 (arXiv:2305.16843).
+
+    Args:
+        inner: The encoding that is used at these positions.
+        max_length: Positions are drawn below this index: at least the longest sequence of all.
+
+    Raises:
+        ValueError: If max_length is not positive or more than the inner encoding was built for.
+        BeyondTableError: In a forward, if a sequence is longer than max_length.
+    """
+
+    name = "randomized"
+
+    def __init__(
+        self, dims: Dims, inner: Position = named("sinusoidal"), max_length: int = 2048
+    ) -> None:
+        super().__init__(dims, inner, max_length)
