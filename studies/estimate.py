@@ -57,6 +57,7 @@ def _examples(config: RunConfig) -> float:
         few,
         settings.batch_size,
         device,
+        position_draws=settings.position_draws,
     )
     return (time.perf_counter() - start) * settings.examples / few
 

@@ -1,6 +1,7 @@
 """Evaluation: how well a model does at each length, on sets that are the same for every arm."""
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +71,7 @@ def evaluate(
     batch_size: int,
     device: torch.device,
     between_batches: Callable[[], None] = lambda: None,
+    position_draws: int = 1,
 ) -> list[Measured]:
     """Accuracy, exact match, skill and nll at each length.
 
@@ -77,15 +79,25 @@ def evaluate(
     right; skill is (accuracy - floor) / (1 - floor) with the task's floor at that length, 0 for
     the best blind guess. A length that the model refuses, such as one beyond a learned table, is
     measured as None with n = 0.
+
+    A model that draws positions at random does so for each batch, from a stream of the replicate,
+    the split and the length; predicted probabilities are averaged over `position_draws` draws.
     """
     model.eval()
+    random = bool(getattr(model, "draws", False))
     measured: list[Measured] = []
     for length in lengths:
         totals = _Totals()
+        seed = seeds.seed("positions", split, length)
+        positions = torch.Generator(device).manual_seed(seed) if random else None
         try:
             for batch in _set(task, split, length, seeds, examples, batch_size):
-                logits = predict(model, batch, device)
-                totals.add(logits, batch.targets.to(device))
+                targets = batch.targets.to(device)
+                drawn = [
+                    by_answer(predict(model, batch, device, positions), targets)
+                    for _ in range(position_draws if random else 1)
+                ]
+                totals.add(averaged(drawn), targets)
                 between_batches()
         except BeyondTableError:
             totals = _Totals()
@@ -105,9 +117,23 @@ def _set(
 
 
 @torch.no_grad()
-def predict(model: nn.Module, batch: Batch, device: torch.device) -> Tensor:
-    """The logits of a batch."""
-    return logits_of(model(batch.tokens.to(device)))
+def predict(
+    model: nn.Module,
+    batch: Batch,
+    device: torch.device,
+    positions: torch.Generator | None = None,
+) -> Tensor:
+    """The logits of a batch; `positions` is where a model that draws positions draws from."""
+    tokens = batch.tokens.to(device)
+    return logits_of(model(tokens) if positions is None else model(tokens, generator=positions))
+
+
+def averaged(logits: Sequence[Tensor]) -> Tensor:
+    """The logarithm of the mean of predicted probabilities; one prediction stays as it is."""
+    if len(logits) == 1:
+        return logits[0]
+    chances = torch.stack([one.double().log_softmax(dim=-1) for one in logits])
+    return chances.logsumexp(dim=0) - math.log(len(logits))
 
 
 def logits_of(output: Any) -> Tensor:

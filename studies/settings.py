@@ -81,11 +81,15 @@ class Training(Strictly):
 
 
 class Evaluation(Strictly):
-    """What is measured after training: `examples` sequences at each of `test_lengths`."""
+    """What is measured after training: `examples` sequences at each of `test_lengths`.
+
+    Where positions are random, predicted probabilities are averaged over `position_draws` draws.
+    """
 
     test_lengths: Lengths = (16, 32, 64)
     examples: Count = 512
     batch_size: Count = 128
+    position_draws: Count = 1
 
 
 class StudySeed(Strictly):

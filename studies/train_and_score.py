@@ -57,5 +57,6 @@ def score(model: nn.Module, task: Task, work: Work) -> list[Measured]:
             settings.batch_size,
             work.device,
             work.between_batches,
+            settings.position_draws,
         )
     ]

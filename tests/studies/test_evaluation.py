@@ -196,3 +196,59 @@ def test_evaluation_draws_nothing_from_dropout() -> None:
     found = measure(Dropping().train(), Shift(k=1, alphabet=4))
 
     assert found["nll"].value == pytest.approx(math.log(4))
+
+
+class Wavers(nn.Module):
+    """Gives the right answer a chance that it draws anew at each call; its logits are shifted."""
+
+    draws = True
+
+    def __init__(self, task: Task) -> None:
+        super().__init__()
+        self.task, self.drawn = task, list[float]()
+
+    def forward(self, tokens: Tensor, generator: torch.Generator | None = None) -> SimpleNamespace:
+        chance = torch.rand((), generator=generator).item() * 0.9 + 0.05
+        self.drawn.append(chance)
+        answers = self.task.solve(tokens).clamp(min=0)
+        right = F.one_hot(answers, self.task.n_classes).bool()
+        logits = torch.where(right, chance, (1 - chance) / (self.task.n_classes - 1)).log() + 3
+        flat = "batch seq answers classes -> batch seq (answers classes)"
+        return SimpleNamespace(logits=rearrange(logits, flat) if logits.ndim == 4 else logits)
+
+
+@pytest.mark.parametrize("task", [Shift(k=1, alphabet=4), MultiShift(), FirstLastMatch(alphabet=4)])
+def test_chances_not_logits_are_averaged_over_draws_of_positions(task: Task) -> None:
+    model = Wavers(task)
+    found = evaluate(model, task, [6], "test", Seeds(0, 0), 10, 10, CPU, position_draws=5)
+
+    assert len(model.drawn) == len(set(model.drawn)) == 5
+    nll = next(one.value for one in found if one.metric == "nll")
+    assert nll == pytest.approx(-math.log(sum(model.drawn) / 5), abs=1e-6)
+
+
+def test_each_batch_draws_anew_and_the_replicate_split_and_length_decide() -> None:
+    task = Shift(k=1, alphabet=4)
+
+    def drawn(split: str, replicate: int, draws: int = 2) -> list[float]:
+        model = Wavers(task)
+        evaluate(model, task, [4, 5], split, Seeds(0, replicate), 20, 10, CPU, position_draws=draws)
+        return model.drawn
+
+    first = drawn("test", 0)
+    assert len(set(first)) == 8  # two lengths, two batches, two draws
+    assert drawn("test", 0) == first
+    assert drawn("test", 0, draws=1) == [first[0], first[1], first[4], first[5]]
+    assert not set(first) & {*drawn("validation", 0), *drawn("test", 1)}
+
+
+def test_a_model_that_draws_nothing_is_asked_once() -> None:
+    seen: list[Tensor] = []
+
+    def remember(tokens: Tensor) -> Tensor:
+        seen.append(tokens)
+        return torch.zeros_like(tokens)
+
+    task = Shift(k=1, alphabet=4)
+    evaluate(Says(remember, 4), task, [6], "test", Seeds(0, 0), 10, 10, CPU, position_draws=5)
+    assert len(seen) == 1
