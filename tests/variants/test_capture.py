@@ -9,17 +9,15 @@ from typing import Any
 
 import pytest
 
+import registry
+
 ALWAYS: dict[str, dict[str, Any]] = {
     "rope": {"position": "rope", "n_layers": 1, "training": True},
 }
 SLOW: dict[str, dict[str, Any]] = {
-    "none": {"position": "none", "training": True},
-    "sinusoidal": {"position": "sinusoidal", "training": False},
+    **{name: {"position": name, "training": True} for name in registry.positions},
     "rope, deeper": {"position": "rope", "n_layers": 3, "training": True},
     "causal": {"position": "rope", "mask": "causal", "training": True},
-    "learned": {"position": "learned", "training": True},
-    "alibi": {"position": "alibi", "training": True},
-    "t5_bias": {"position": "t5_bias", "training": True},
     "prefix": {"position": "rope", "mask": "causal | prefix(length=2)", "training": True},
     "explicit": {"position": "alibi", "attention": "explicit", "training": True},
     "post": {"norm_placement": "post", "norm": "rmsnorm", "readout": "mean", "training": True},
