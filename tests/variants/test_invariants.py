@@ -23,7 +23,12 @@ from variants.masks import Causal, Dense, Documents, Full, Mask, Padding, Window
 from variants.positions import Position
 
 MASKS = ["full", "causal", "window(radius=2)", "prefix(length=2)", "dilated(rate=2)"]
-MASKS += ["blocks(size=3)", "causal & ~window(radius=1)"]
+MASKS += [
+    "blocks(size=3)",
+    "causal & ~window(radius=1)",
+    "global_tokens(count=1) | window(radius=1)",
+]
+MASKS += ["random_blocks(size=2, count=1) | blocks(size=2)"]
 FEEDFORWARDS = list(registry.feedforwards)
 
 

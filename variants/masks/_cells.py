@@ -125,7 +125,7 @@ def checked(rule: Any, allowed: Any, cells: Cells) -> Allowed:
         raise TypeError(f"a mask rule returns a bool tensor; {rule!r} returned {came}")
     index = (cells.batch, cells.head, cells.query, cells.key)
     asked = torch.broadcast_shapes(*(at.shape for at in index))
-    if allowed.ndim == 0:
+    if allowed.ndim == 0 and asked:
         return allowed.expand((1,) * len(asked))
     fits = [n in (1, cells) for n, cells in zip(allowed.shape, asked, strict=False)]
     if allowed.ndim != len(asked) or not all(fits):

@@ -29,9 +29,11 @@ from variants.masks import (
     Dilated,
     Documents,
     Full,
+    GlobalTokens,
     Mask,
     Padding,
     Prefix,
+    RandomBlocks,
     Sizes,
     Window,
 )
@@ -57,6 +59,7 @@ def masks(heads: int, n: int) -> dict[str, Mask]:
         "prefix of padded text": (Causal() | Prefix(2)) & left,
         "documents": Documents((torch.arange(n) // 2).expand(BATCH, n)),
         "blocks, dilated": (Blocks(2) | Dilated(3)) & ~Window(radius=0),
+        "big bird, padded": left & (Blocks(2) | GlobalTokens(1) | RandomBlocks(1, count=1)),
         "one a head": Dense(cells[:1]),
         "one a row": Dense(cells[:, 0]),
         "one a row and head": Dense(cells),
@@ -116,7 +119,7 @@ def fused_and_added(x: Tensor, weights: Tensor, mask: Mask, heads: int) -> Tenso
 def flex(run: Callable[..., Any]) -> Attend:
     def attend(x: Tensor, weights: Tensor, mask: Mask, heads: int) -> Tensor:
         n = x.shape[1]
-        blocks = create_block_mask(mask.mask_mod(), BATCH, heads, n, n, device="cpu")
+        blocks = create_block_mask(mask.mask_mod(n, n), BATCH, heads, n, n, device="cpu")
         with torch.no_grad():
             return joined(run(*projected(x, weights, heads), block_mask=blocks))
 

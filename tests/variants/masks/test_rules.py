@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from variants.masks import (
     Blocks,
@@ -85,6 +87,34 @@ def test_some_rows_are_the_rows_of_the_whole(mask: Mask, rule: Any) -> None:
     rows = torch.tensor([4, 1, 1])
     some = mask.rows(rows, BATCH, HEADS, N, N).expand(BATCH, HEADS, 3, N)
     assert torch.equal(some, loops(rule, BATCH, N)[:, :, rows])
+
+
+def joined(one: Any, other: Any, word: str) -> tuple[Mask, Callable[[int, int, int, int], bool]]:
+    (mask, rule), (mask_of_other, rule_of_other) = one, other
+    if word == "&":
+        return mask & mask_of_other, lambda *at: rule(*at) and rule_of_other(*at)
+    return mask | mask_of_other, lambda *at: rule(*at) or rule_of_other(*at)
+
+
+# Rules that count from the first real token are asked about padding in tests of their own.
+combined = st.recursive(
+    st.sampled_from(
+        [rule for rule in RULES if not any(a.counts_real_tokens for a in rule[0].atoms())]
+    ),
+    lambda inner: st.one_of(
+        st.builds(joined, inner, inner, st.sampled_from("&|")),
+        st.builds(lambda one: (~one[0], lambda *at: not one[1](*at)), inner),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(combined)
+def test_a_combination_is_its_rule(one: Any) -> None:
+    mask, rule = one
+    cells = mask.dense(BATCH, HEADS, N, N)
+    assert torch.equal(cells.expand(BATCH, HEADS, N, N), loops(rule, BATCH, N))
 
 
 SHAPES = [
