@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from studies.hypothesis import Hypothesis
+from studies.hypothesis import Direction, Hypothesis
 from studies.statistics import ArmOutcome, Frozen, SeedOutcome, Verdict, judge, seeds_needed
 
 POOL = Path(__file__).parents[1] / "data" / "same_arm_pool.csv"
@@ -187,25 +187,49 @@ def test_simulated_runs_of_one_distribution_do_not_differ(draw: Callable, count:
     assert max(found.verdicts, found.tests, found.intervals) <= found.most(), found
 
 
+@pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("direction", "effect"),
+    [("greater", USUAL), ("less", -USUAL), ("different", USUAL), ("same", USUAL)],
+)
+def test_an_effect_that_just_does_not_matter_is_seldom_claimed_and_seldom_denied(
+    direction: Direction, effect: float, count: int
+) -> None:
+    # At the bound itself neither reading is right: each has half of the 5 %.
+    claim = Hypothesis("bound", "at the bound", "one", "two", "panel", (32,), direction=direction)
+    generator, found = np.random.default_rng(4), {"supported": 0, "refuted": 0}
+    for _ in range(count):
+        one, two = generator.normal(0.5, 0.08, (2, FROZEN)) + np.array([[effect], [0]])
+        pair = {("panel", "one"): outcome(flat(one)), ("panel", "two"): outcome(flat(two))}
+        (verdict,) = judge([claim], pair)
+        if verdict.status in found:
+            found[verdict.status] += 1
+
+    print(direction, count, found)
+    assert max(found.values()) <= stats.binom.ppf(0.995, count, 0.025), found
+
+
+def flat(skills: np.ndarray) -> list[Run]:
+    """Runs with the same skill at every length."""
+    return [Run(0.0, (skill,) * len(LENGTHS)) for skill in skills.tolist()]
+
+
 @pytest.mark.parametrize("count", [12, pytest.param(300, marks=pytest.mark.slow)])
 def test_a_known_difference_is_found_at_the_advertised_number_of_seeds(count: int) -> None:
     # Real runs, of which one arm's are shifted by a known effect.
     effect, delta, (rate, place) = 0.17, 0.1, (1e-2, LENGTHS.index(32))
-    skills = np.array([run.skills[place] for run in pool()[rate].values()])
-    deviation = float(skills.std(ddof=1))
+    real = np.array([run.skills[place] for run in pool()[rate].values()])
+    deviation = float(real.std(ddof=1))
     n = seeds_needed(effect, (deviation, deviation), "greater", delta)
     assert n is not None
     claim = Hypothesis("known", "it is better", "one", "two", "panel", (32,), smallest_effect=delta)
     generator, found = np.random.default_rng(2), 0
     for _ in range(count):
-        drawn = generator.permutation(skills)[: 2 * n]
+        drawn = generator.permutation(real)[: 2 * n]
         arms = {"one": drawn[:n] + effect, "two": drawn[n:]}
         (verdict,) = judge(
             [claim],
-            {
-                ("panel", arm): outcome([Run(0.0, (skill, skill)) for skill in values.tolist()])
-                for arm, values in arms.items()
-            },
+            {("panel", arm): outcome(flat(skills)) for arm, skills in arms.items()},
         )
         found += verdict.status == "supported"
 
