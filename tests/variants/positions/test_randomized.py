@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 import registry
-from registry import ConfigError, build_encoder
+from registry import ConfigError, EncoderConfig, build_encoder
+from registry.config import without_defaults
 from variants import Dims
 from variants.masks import Documents
 from variants.positions import BeyondTableError, NoPosition, Randomized, RoPE, T5Bias
@@ -154,3 +155,18 @@ def test_a_name_is_no_built_encoding() -> None:
         TypeError, match=r"inner is a position that has been built; got 'sinusoidal'"
     ):
         Randomized(DIMS)
+
+
+def test_what_a_ready_name_holds_by_default_is_no_part_of_a_runs_identity() -> None:
+    def said(position: Any) -> dict[str, Any]:
+        return without_defaults(EncoderConfig(position=position))
+
+    for name in READY:
+        inner = EncoderConfig(position=name).position.options()["inner"]
+        spelled = {"name": name, "inner": {"name": inner.name, **inner.options()}}
+        assert said(name) == said(spelled) == {"position": {"name": name}}
+    wider = said({"name": "randomized_rope", "inner": {"name": "rope", "theta": 500.0}})
+    assert wider["position"]["inner"] == {"name": "rope", "theta": 500.0}
+    assert said({"name": "randomized_learned", "inner": "learned", "max_length": 512}) == {
+        "position": {"name": "randomized_learned", "inner": {"name": "learned"}, "max_length": 512}
+    }
