@@ -133,9 +133,9 @@ def test_a_protocol_is_one_that_we_can_run(name: str, row: str, column: str) -> 
 
 def test_what_is_not_run_here_has_no_settings_but_keeps_its_numbers() -> None:
     table = load("ruoss_2023")
-    assert table.settings("compute_sqrt", "none") is None
-    assert value(table, "compute_sqrt", "none") == 50.2
-    assert "no such task" in table.protocol.left_out
+    assert table.settings("solve_equation", "none") is None
+    assert value(table, "solve_equation", "none") == 20.1
+    assert "brackets" in table.protocol.left_out
 
 
 def test_a_range_of_lengths_is_written_out() -> None:
