@@ -8,6 +8,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 from collections.abc import Iterator
 
+import jaxtyping
 import pytest
 
 import studies.tasks  # noqa: F401  (announces its table, which must outlive every test)
@@ -25,3 +26,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def tables_as_they_were() -> Iterator[None]:
     with isolated():
         yield
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """What users get: the checks of shapes are on in tests alone, and would speak first."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

@@ -1,6 +1,7 @@
 """Look at the parts, and at what a config builds."""
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -146,6 +147,41 @@ def draw(
     _print(lines)
 
 
+@app.command()
+def check(
+    target: Annotated[
+        str | None,
+        typer.Argument(help="A part's name, a .py file, or a module; all parts if left out."),
+    ] = None,
+    kind: Annotated[str | None, typer.Option(help="Only parts of this kind.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out the promises that take seconds each.")
+    ] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A promise, with underscores; repeatable.")
+    ] = None,
+    plugins: Imports = None,
+) -> None:
+    """Try the promises of a part, and exit with 1 if one is broken.
+
+    A promise is one sentence that every part of a kind keeps, such as "a sample alone equals itself
+    in any batch". Your own class is checked like ours: python -m registry check my_file.py
+    """
+    ok = True
+
+    def lines() -> Iterator[str]:
+        from registry.checking import parts_of, told
+
+        nonlocal ok
+        _load(plugins)
+        width = shutil.get_terminal_size().columns
+        for ok, line in told(parts_of(target, kind), quick, only or [], width):  # noqa: B007
+            yield line
+
+    _print(lines, at_once=False)
+    raise typer.Exit(0 if ok else 1)
+
+
 def _load(plugins: Sequence[str] | None) -> None:
     from registry.plugins import load
 
@@ -177,11 +213,11 @@ def _read(source: str, settings: Sequence[str]) -> "tuple[EncoderConfig, list[st
         raise ConfigError(problems) from error.__cause__
 
 
-def _print(lines: Callable[[], Iterator[str]]) -> None:
-    """Print lines once all of them are known; an error goes to stderr alone."""
+def _print(lines: Callable[[], Iterator[str]], at_once: bool = True) -> None:
+    """Print lines, at once when all of them are known or each by itself; errors go to stderr."""
     try:
-        print("\n".join(lines()))
-        sys.stdout.flush()
+        for text in ["\n".join(lines())] if at_once else lines():
+            print(text, flush=True)
     except (ConfigError, UnknownNameError) as error:
         print(f"error: {error}", file=sys.stderr)
         raise typer.Exit(2) from error

@@ -10,6 +10,7 @@ from typing import Any
 from registry.options import options_of
 from registry.table import Table
 
+BESIDE_FACTS = ("name", "examples", "waives")
 NO_DOCSTRING = "(no docstring)"
 _ASSIGN = (ast.Assign, ast.AnnAssign)
 
@@ -59,7 +60,7 @@ def facts_of(part: type) -> Iterator[tuple[str, Any]]:
     for base in ours:
         for name in inspect.get_annotations(base):
             value = getattr(part, name, None)
-            if name != "name" and value is not None and not callable(value):
+            if name not in BESIDE_FACTS and value is not None and not callable(value):
                 yield name, value
 
 

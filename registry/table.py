@@ -96,6 +96,7 @@ class Table(Mapping[str, type]):
         package: The package whose modules hold one built-in class each, file stem = name.
         not_parts: Modules of that package that hold no part.
         about: One sentence: what a part of this kind does.
+        promises: Modules with the promises that its parts keep (`registry.promises`).
     """
 
     def __init__(
@@ -106,8 +107,10 @@ class Table(Mapping[str, type]):
         package: str,
         not_parts: frozenset[str] = frozenset(),
         about: str = "",
+        promises: tuple[str, ...] = (),
     ) -> None:
         self.kind, self.plural, self.package, self.about = kind, plural, package, about
+        self.promises = promises
         self._contract = contract
         self._builtin = self._stems(
             frozenset({contract.split(":")[0].rsplit(".", 1)[1]}) | not_parts
@@ -220,6 +223,19 @@ def table_of(word: str) -> Table:
     raise UnknownNameError("kind", word, sorted(TABLES))
 
 
+def table_for(part: type[Any]) -> Table:
+    """The table of the kind that a class extends.
+
+    Raises:
+        TypeError: If it extends the contract of no kind.
+    """
+    for table in TABLES.values():
+        if isinstance(part, type) and issubclass(part, table.contract):  # pyright: ignore
+            return table
+    kinds = ", ".join(table.contract.__name__ for table in TABLES.values())
+    raise TypeError(f"a registered class extends one of {kinds}; {part!r} extends none of them")
+
+
 def register(part: PartClass) -> PartClass:
     """Enter a class into the table of its kind; the kind follows from its base class.
 
@@ -227,9 +243,5 @@ def register(part: PartClass) -> PartClass:
         TypeError: If it extends the contract of no kind.
         DuplicateNameError: If another class holds the name.
     """
-    for table in TABLES.values():
-        if issubclass(part, table.contract):
-            table.add(part)
-            return part
-    kinds = ", ".join(table.contract.__name__ for table in TABLES.values())
-    raise TypeError(f"a registered class extends one of {kinds}; {part!r} extends none of them")
+    table_for(part).add(part)
+    return part

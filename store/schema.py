@@ -40,7 +40,7 @@ class Table(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
-    type_annotation_map = {datetime: Instant(), str: Text(), dict[str, Any]: JSON()}  # noqa: RUF012
+    type_annotation_map = {datetime: Instant(), str: Text(), dict[str, Any]: JSON()}
 
 
 def is_ours(name: str | None, kind: str) -> bool:

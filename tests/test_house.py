@@ -20,6 +20,7 @@ BUILT_IN = [(kind, name) for kind, table in sorted(TABLES.items()) for name in t
 FACES = {
     "registry": {
         *("EncoderConfig", "build_encoder", "register", "isolated", "Table"),
+        *("check", "conformance"),
         *("ConfigError", "UnknownNameError", "DuplicateNameError"),
         *("positions", "feedforwards", "norms", "norm_placements", "masks", "attentions"),
         *("readouts", "initializers"),

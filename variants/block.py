@@ -39,14 +39,11 @@ class Block(nn.Module):
         self, x: Float[Tensor, "batch seq d_model"], *attention_inputs: Any
     ) -> Float[Tensor, "batch seq d_model"]:
         """The stream after both sublayers; the other inputs go to the attention."""
-
-        def attend(y: Tensor) -> Tensor:
-            return self.dropout(self.attention(y, *attention_inputs))
-
-        def feed(y: Tensor) -> Tensor:
-            return self.dropout(self.feedforward(y))  # pyright: ignore[reportOptionalCall]
-
-        waiting = [attend] if self.feedforward is None else [attend, feed]
+        # Lambdas, since functions with annotations cost the tests a check of types each time.
+        waiting = [lambda y: self.dropout(self.attention(y, *attention_inputs))]
+        if self.feedforward is not None:
+            feedforward = self.feedforward
+            waiting += [lambda y: self.dropout(feedforward(y))]
         for join in self.joins:
             count: Any = join.sublayers
             x = join(x, *waiting[:count])

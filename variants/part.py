@@ -1,5 +1,6 @@
 """What every exchangeable part of an encoder has: a name."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from torch import nn
@@ -17,6 +18,10 @@ class Part(nn.Module):
     name: ClassVar[str]
     initializes_itself: ClassVar[bool] = False
     """True: the encoder's initializer leaves this part's linear maps and embeddings alone."""
+    examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
+    """Options with which conformance tries the part, besides those that it finds by itself."""
+    waives: ClassVar[Mapping[str, str]] = {}
+    """Promises that the part cannot keep, each with the reason."""
 
 
 def named(name: str, **options: Any) -> Any:

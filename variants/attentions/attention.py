@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -18,6 +19,16 @@ ROWS = 256
 """How many queries are looked at together when keys are counted."""
 
 Scale = Literal["1/sqrt(d_head)", "1/d_head", "none", "learned"]
+
+
+class HeadNorm(nn.RMSNorm):
+    """The norm of queries or keys, which takes its gains to their precision.
+
+    Under autocast the two differ, which torch's own norm complains about.
+    """
+
+    def forward(self, x: Float[Tensor, "*any d_head"]) -> Float[Tensor, "*any d_head"]:
+        return F.rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps)
 
 
 @dataclass(frozen=True)
@@ -45,7 +56,7 @@ class Heads:
 
     def norm(self, d_head: int) -> nn.Module:
         """The norm of a layer's queries, or keys."""
-        return nn.RMSNorm(d_head, eps=1e-6) if self.qk_norm else nn.Identity()
+        return HeadNorm(d_head, eps=1e-6) if self.qk_norm else nn.Identity()
 
 
 class Attention(Part):

@@ -27,6 +27,11 @@ class Dense(Mask):
     """
 
     name = "dense"
+    examples = (
+        {"tensor": torch.tensor([[True, False, True], [False, False, False], [True, True, True]])},
+        {"tensor": torch.ones(2, 4, 4).tril() > 0},
+        {"tensor": torch.ones(2, 2, 4, 4).tril() > 0},
+    )
 
     def __init__(self, tensor: Bool[Tensor, "..."]) -> None:
         if a_tensor("a dense mask", tensor).dtype != torch.bool:

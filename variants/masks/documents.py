@@ -30,6 +30,7 @@ class Documents(Mask):
     """
 
     name = "documents"
+    examples = ({"ids": torch.tensor([[0, 0, 0, 1, 1, 1]])}, {"ids": torch.tensor([[0, 1, 1, 0]])})
 
     def __init__(self, ids: Int[Tensor, "batch_or_1 tokens"]) -> None:
         if a_tensor("ids", ids).dtype.is_floating_point or ids.dtype == torch.bool:

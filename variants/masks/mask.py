@@ -1,7 +1,7 @@
 """The contract of masks, and their algebra."""
 
-from collections.abc import Hashable, Iterator
-from typing import ClassVar
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import torch
 from einops import rearrange
@@ -39,6 +39,10 @@ class Mask(Lowering, Forms):
     """
 
     name: ClassVar[str]
+    examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
+    """Options with which conformance tries the mask, besides those that it finds by itself."""
+    waives: ClassVar[Mapping[str, str]] = {}
+    """Promises that the mask cannot keep, each with the reason."""
     counts_real_tokens: ClassVar[bool] = False
     """True: the rule depends on where the text starts, not only on distances."""
     unrestricted: ClassVar[bool] = False

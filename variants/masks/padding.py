@@ -26,6 +26,10 @@ class Padding(Mask):
     """
 
     name = "padding"
+    examples = (
+        {"lengths": [3, 6]},
+        {"keep": torch.tensor([[False, True, True, False], [True] * 4])},
+    )
 
     def __init__(
         self,

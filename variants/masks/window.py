@@ -24,6 +24,7 @@ class Window(Mask):
     """
 
     name = "window"
+    examples = ({"radius": 2}, {"left": 1, "right": 2})
 
     def __init__(
         self, radius: int | None = None, left: int | None = None, right: int | None = None

@@ -19,6 +19,10 @@ class NoResidual(NormPlacement):
     """
 
     name = "no_residual"
+    waives = {
+        "the_stream_is_normalized_once": "it leaves out the stream",
+        "each_sublayer_is_called_once_and_joins_the_stream": "it leaves out the stream",
+    }
     final_norm = True
 
     def __init__(self, dims: Dims, make_norm: Callable[[], Norm]) -> None:

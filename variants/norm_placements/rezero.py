@@ -21,6 +21,10 @@ class ReZero(NormPlacement):
     """
 
     name = "rezero"
+    waives = {
+        "the_stream_is_normalized_once": "it has no norms at all",
+        "what_leaves_the_encoder_is_normalized": "it has no norms at all",
+    }
 
     def __init__(self, dims: Dims, make_norm: Callable[[], Norm]) -> None:
         super().__init__(dims, make_norm)

@@ -30,6 +30,10 @@ class BatchNorm(Norm):
     """
 
     name = "batchnorm"
+    waives = {
+        "training_without_dropout_equals_evaluation": "training normalizes by the batch at hand, "
+        "evaluation by running statistics",
+    }
     spans_tokens = True
 
     def __init__(self, dims: Dims, eps: float = 1e-5, momentum: float = 0.1) -> None:

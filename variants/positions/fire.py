@@ -37,6 +37,7 @@ class FIRE(Position):
 
     name = "fire"
     initializes_itself = True
+    waives = {"without_biases_there_are_none": "the biases of f make the function that it learns"}
 
     def __init__(
         self,

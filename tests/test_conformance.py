@@ -1,0 +1,58 @@
+"""The catalog keeps its promises: every part, with every variation of its options.
+
+Promises that take seconds are slow tests; one part of the catalog keeps them in the default run.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from registry import check
+from registry.promises.promise import promises_of
+from registry.table import TABLES
+
+ROOT = Path(__file__).parents[1]
+CAPTURE = "it_is_captured_whole_by_dynamo"
+PROMISING = [table for table in TABLES.values() if table.promises]
+PARTS = [(table.kind, name) for table in PROMISING for name in table]
+
+
+def dear_trials() -> Iterator[Any]:
+    for kind, name in PARTS:
+        for promise in promises_of(TABLES[kind]).values():
+            if promise.dear and promise.name != CAPTURE:
+                yield pytest.param(kind, name, promise.name, id=f"{kind}-{name}-{promise.name}")
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(("kind", "name"), PARTS)
+def test_a_part_keeps_the_promises_of_its_kind(kind: str, name: str) -> None:
+    report = check(TABLES[kind][name], dear=False)
+    assert report.ok, str(report)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(("kind", "name", "promise"), list(dear_trials()))
+def test_a_part_keeps_what_takes_longer_to_see(kind: str, name: str, promise: str) -> None:
+    report = check(TABLES[kind][name], only=[promise])
+    assert report.ok, str(report)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["rope"],
+        *(pytest.param(["--kind", table.kind], marks=pytest.mark.slow) for table in PROMISING),
+    ],
+    ids=" ".join,
+)
+def test_encoders_are_captured_whole(parts: list[str]) -> None:
+    # In a process of its own: the checks of shapes that tests add cannot be captured.
+    words = [sys.executable, "-m", "registry", "check", *parts, "--only", CAPTURE]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
