@@ -4,10 +4,11 @@ from typing import ClassVar
 
 import torch
 from einops import rearrange
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from studies.tasks._answer_string import AnswerString
+from studies.tasks._bits import two_numbers
 from studies.tasks._estimates import UNSCORED, score_of_bags
 from studies.tasks.task import Floors
 
@@ -55,12 +56,7 @@ class BinaryAddition(AnswerString):
     def draw(
         self, generator: torch.Generator, batch: int, length: int
     ) -> Int[Tensor, "batch symbol"]:
-        split = torch.randint(1, length - 1, (batch, 1), generator=generator)
-        drawn = torch.full((batch, length), 1)
-        while (again := _has_zero(drawn, split)).any():
-            bits = torch.randint(1, 3, (int(again.sum()), length), generator=generator)
-            drawn[again] = bits.scatter(1, split[again], PLUS)
-        return drawn
+        return two_numbers(generator, batch, length, PLUS)
 
     def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
         first, second = _numbers(symbols)
@@ -100,15 +96,6 @@ def _numbers(
     behind = plus + 1 + index
     second = symbols.gather(1, behind.clamp(max=length - 1)) - 1
     return (symbols - 1).where(index < plus, 0), second.where(behind < length, 0)
-
-
-def _has_zero(
-    symbols: Int[Tensor, "batch symbol"], split: Int[Tensor, "batch 1"]
-) -> Bool[Tensor, " batch"]:
-    """Where one of the numbers is 0."""
-    index = torch.arange(symbols.shape[1])
-    first = ((symbols == 2) & (index < split)).any(dim=1)
-    return ~(first & ((symbols == 2) & (index > split)).any(dim=1))
 
 
 def _bit_laws(length: int) -> Float[Tensor, "label output"]:

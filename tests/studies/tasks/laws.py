@@ -190,3 +190,42 @@ def drawn_in_turn(places: tuple[int, ...], slots: range, power: float) -> float:
         chance *= weights[place] / sum(weights.values())
         del weights[place]
     return chance
+
+
+def cycle_navigation(length: int, states: int = 5) -> Iterator[Example]:
+    for row in product((1, 2, 3), repeat=length):
+        state = 0
+        for token in row:
+            state = (state + {1: states - 1, 2: 0, 3: 1}[token]) % states
+        yield (*row, 4), (state,), 1
+
+
+def modular_arithmetic(length: int, modulus: int = 5) -> Iterator[Example]:
+    signs = {modulus + 1: "+", modulus + 2: "-", modulus + 3: "*"}
+    numbers = range(1, modulus + 1)
+    odd = length if length % 2 else length - 1
+    places = [numbers if i % 2 == 0 else signs for i in range(odd)]
+    for row in product(*places):
+        written = "".join(signs.get(token) or str(token - 1) for token in row)
+        yield (*row, modulus + 4), (eval(written) % modulus,), 1
+
+
+def compute_sqrt(length: int) -> Iterator[Example]:
+    for number in range(1, 2**length):
+        root = int(number**0.5 + 1e-9)
+        row = tuple(int(bit) + 1 for bit in f"{number:b}".zfill(length))
+        answers = [int(bit) for bit in f"{root:b}".zfill(-(-length // 2))]
+        yield appended(row, answers, empty=3)
+
+
+def binary_multiplication(length: int) -> Iterator[Example]:
+    for tokens, targets, weight in binary_addition(length):
+        row = tokens[:length]
+        first, second = (
+            int("".join(str(token - 1) for token in part[::-1]), 2)
+            for part in (row[: row.index(3)], row[row.index(3) + 1 :])
+        )
+        answer = [int(bit) for bit in f"{first * second:b}"[::-1]] + [2]
+        assert len(targets) == 2 * length + 1
+        rest = [NONE] * (length - len(answer))
+        yield (*row, *[4] * length), (*[NONE] * length, *answer, *rest), weight

@@ -46,6 +46,12 @@ EACH = [
     *case("missing_duplicate", 4, 5, alphabet=3),
     *case("stack_manipulation", 1, 2, 3, 5),
     *case("binary_addition", 3, 5, 7),
+    *case("binary_multiplication", 3, 5, 7),
+    *case("compute_sqrt", 1, 4, 5, 7),
+    *case("cycle_navigation", 1, 2, 5),
+    *case("cycle_navigation", 4, states=3),
+    *case("modular_arithmetic", 1, 3, 4),
+    *case("modular_arithmetic", 5, modulus=3),
     *case("multi_shift", 2, 4, offsets=3, alphabet=3),
     *case("induction_heads", 4, 6, alphabet=3),
     *case("copy", 3, alphabet=3, law={"alphabet": 3, "most": 1}),
@@ -95,12 +101,16 @@ def test_floors_are_those_of_the_best_predictors(
 ) -> None:
     task = tasks[name](**options)
     exact, known = floors_of(law()), task.floors(length)
-    assert known.constant == pytest.approx(exact.constant, abs=1e-9)
-    assert known.index == pytest.approx(exact.index, abs=1e-9)
+    counted = 0.02 if name == "binary_multiplication" else 1e-9
+    assert known.constant == pytest.approx(exact.constant, abs=counted)
+    assert known.index == pytest.approx(exact.index, abs=counted)
     assert known.bag == pytest.approx(exact.bag, abs=SAMPLED.get(name, 1e-9))
 
 
-SAMPLED = {"stack_manipulation": 6e-3, "binary_addition": 0.02, "copy": 6e-3, "mqar": 0.01}
+SAMPLED = {
+    **{"stack_manipulation": 6e-3, "copy": 6e-3, "mqar": 0.01, "modular_arithmetic": 0.03},
+    **{"binary_addition": 0.02, "binary_multiplication": 0.02, "compute_sqrt": 0.02},
+}
 """Tasks whose bag is known through samples, and how closely."""
 
 

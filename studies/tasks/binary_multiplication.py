@@ -1,0 +1,91 @@
+"""Binary multiplication: the product of two numbers written in bits."""
+
+from typing import ClassVar
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from studies.tasks._answer_string import AnswerString
+from studies.tasks._bits import number_of, to_bits, two_numbers
+from studies.tasks._estimates import (
+    UNSCORED,
+    all_together,
+    by_output,
+    score_of_bags,
+    score_of_choice,
+)
+from studies.tasks.task import Floors
+
+TIMES = 3
+STOP = 2
+"""The class that ends an answer."""
+
+
+class BinaryMultiplication(AnswerString):
+    """Give the product of two numbers, lowest bit first, then a stop.
+
+    >>> print(BinaryMultiplication().show([1, 1, 2, 3, 1, 2, 2, 1, 2]))
+    tokens   0 0 1 * 0 1 1 0 1 _ _ _ _ _ _ _ _ _
+    targets  . . . . . . . . . 0 0 0 1 1 0 1 2 .
+
+    That is 4 * 22 = 88. The first number has 1 to T - 2 bits, uniform, of T tokens; both numbers
+    are uniform among those of their length but 0, with leading zeros. The product has none. Class 2
+    is the stop; what follows it is unscored. The source has shorter sequences without a product
+    too; they are left out here.
+
+    Source: Delétang et al. 2022, binary multiplication (arXiv:2207.02098).
+    """
+
+    name: ClassVar[str] = "binary_multiplication"
+    difficulty: ClassVar[tuple[str, ...]] = ("length",)
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    @property
+    def n_symbols(self) -> int:
+        return 3
+
+    @property
+    def n_classes(self) -> int:
+        return 3
+
+    @property
+    def min_length(self) -> int:
+        return 3
+
+    def draw(
+        self, generator: torch.Generator, batch: int, length: int
+    ) -> Int[Tensor, "batch symbol"]:
+        return two_numbers(generator, batch, length, TIMES)
+
+    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
+        length = symbols.shape[1]
+        answers = [_product(row, length) for row in symbols.tolist()]
+        return torch.tensor(answers, device=symbols.device)
+
+    def spell(self, token: int) -> str:
+        return ("", "0", "1", "*", "_")[token]
+
+    def measure_floors(self, length: int) -> Floors:
+        """Counted on drawn sequences: chosen on half of them, scored on the other half."""
+        generator = torch.Generator().manual_seed(0)
+        symbols = self.draw(generator, min(4096, 2**20 // length), length)
+        answers = self.answer(symbols)
+        chosen, scored = answers[0::2], answers[1::2]
+        constant, index = (
+            score_of_choice(arrange(chosen), arrange(scored), self.n_classes)
+            for arrange in (all_together, by_output)
+        )
+        bag = score_of_bags(symbols, answers, self.n_classes)
+        return Floors(constant, max(constant, index), max(constant, bag))
+
+
+def _product(row: list[int], length: int) -> list[int]:
+    """The answer to one question, as long as the question."""
+    sign = row.index(TIMES) if TIMES in row else length
+    first, second = ([token - 1 for token in part] for part in (row[:sign], row[sign + 1 :]))
+    product = number_of(first[::-1] or [0]) * number_of(second[::-1] or [0])
+    answer = [*to_bits(product, 1)[::-1], STOP]
+    return answer + [UNSCORED] * (length - len(answer))

@@ -1,0 +1,76 @@
+"""Cycle navigation: where does a walk on a circle end?"""
+
+import math
+from typing import ClassVar
+
+import torch
+from einops import rearrange, reduce
+from jaxtyping import Int
+from torch import Tensor
+
+from studies.tasks._one_answer import OneAnswer, Place
+from studies.tasks.task import Floors, uniform_tokens
+
+
+class CycleNavigation(OneAnswer):
+    """Give the state on a circle after steps back, forth or none, from state 0: one answer.
+
+    >>> print(CycleNavigation().show([3, 1, 2, 1, 1]))
+    tokens   + - 0 - - _
+    answer   3
+    >>> print(CycleNavigation().show([3, 3, 3, 1]))
+    tokens   + + + - _
+    answer   2
+
+    Tokens 1, 2, 3 are the steps -1, 0, +1; they are independent and uniform. The order of the
+    steps does not matter, but all of them do.
+
+    Source: Delétang et al. 2022, cycle navigation (arXiv:2207.02098): 5 states.
+
+    Raises:
+        ValueError: If there are fewer than 2 states, or there is no such place to answer at.
+    """
+
+    name: ClassVar[str] = "cycle_navigation"
+    difficulty: ClassVar[tuple[str, ...]] = ("states", "answer_at", "length")
+
+    def __init__(self, states: int = 5, answer_at: Place = "appended") -> None:
+        if states < 2:
+            raise ValueError(
+                f"cycle_navigation needs states to tell apart, so states must be at least 2; "
+                f"got states={states}; ask for 5, say"
+            )
+        self.states = states
+        super().__init__(answer_at)
+
+    @property
+    def n_symbols(self) -> int:
+        return 3
+
+    @property
+    def n_classes(self) -> int:
+        return self.states
+
+    def draw(
+        self, generator: torch.Generator, batch: int, length: int
+    ) -> tuple[Int[Tensor, "batch symbol"], Int[Tensor, " batch"]]:
+        symbols = uniform_tokens(generator, batch, length, alphabet=3)
+        return symbols, self.answer(symbols)
+
+    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, " batch"]:
+        return reduce(symbols - 2, "batch symbol -> batch", "sum") % self.states
+
+    def spell(self, token: int) -> str:
+        return {1: "-", 2: "0", 3: "+"}.get(token) or super().spell(token)
+
+    def measure_floors(self, length: int) -> Floors:
+        r"""The bag gives the answer away; the rest is the chance of the likeliest state.
+
+        State s has a chance of
+        $\frac1n \sum_k ((1 + 2 \cos(2 \pi k / n)) / 3)^T \cos(2 \pi k s / n)$.
+        """
+        state = torch.arange(self.states, dtype=torch.float64)
+        turns = 2 * math.pi * state / self.states
+        waves = (rearrange(state, "state -> state 1") * turns).cos()
+        likeliest = (((1 + 2 * turns.cos()) / 3) ** length * waves).mean(dim=1).max().item()
+        return Floors(likeliest, likeliest, 1.0)
