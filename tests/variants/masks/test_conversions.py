@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -30,7 +31,18 @@ masks = st.recursive(
     ),
     max_leaves=4,
 )
-law = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+# What the laws call thousands of times has its shapes checked by the other tests.
+laws = settings(
+    max_examples=100,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+def law(test: Any) -> Any:
+    return pytest.mark.usefixtures("unchecked")(laws(test))
 
 
 def cells(mask: Mask) -> Tensor:
