@@ -54,3 +54,19 @@ def test_no_seam_that_is_left_alone_adds_anything() -> None:
     assert plain.embed(index) is plain.bias(index, index) is None
     assert plain.scores(q, k, index, index) is None
     assert plain.rotate(q, k, index, index) == (q, k)
+
+
+@each_position
+def test_what_a_position_adds_reaches_the_output(position: str) -> None:
+    """Tables that start at zero are moved first."""
+    encoder = build_encoder({"d_model": 8, "n_heads": 2, "position": position}, seed=0).eval()
+    with torch.no_grad():
+        for parameter in encoder.positions.parameters():
+            parameter += torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1))
+    inputs = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
+    seen = encoder(inputs).hidden
+    for seam in ("embed", "bias", "scores"):
+        setattr(encoder.positions[0], seam, lambda *_: None)
+    encoder.positions[0].rotate = lambda q, k, *_: (q, k)  # pyright: ignore
+    difference = (encoder(inputs).hidden - seen).abs().max()
+    assert (difference > 1e-3) == (position != "none")
