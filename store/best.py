@@ -106,6 +106,6 @@ def _with_configs(session: Session, best: Sequence[Best]) -> list[Best]:
     wanted = [one.run_id for one in best if one.run_id is not None]
     query = select_runs().where(RunRow.id.in_(wanted))
     runs: dict[int | None, Run] = {
-        run.id: run for run in run_records(session, session.execute(query))
+        run.id: run for run, _ in run_records(session, session.execute(query))
     }
     return [replace(one, config=runs[one.run_id].config) if one.run_id else one for one in best]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Insert, Update, bindparam, delete, func, insert, select, update
+from sqlalchemy import Insert, Update, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -100,13 +100,22 @@ def plan_runs(
     # In the order given, which the ids then have.
     order = {row["identity"]: number for number, row in enumerate(rows)}
     placed.sort(key=lambda row: order[row["identity"]])
-    add_missing(session, RunRow, placed, "identity")
+    there = _ids(session, order)
+    # Those that are there are not tried: an attempt, even one in vain, uses up an id.
+    add_missing(
+        session, RunRow, [row for row in placed if row["identity"] not in there], "identity"
+    )
     _bring_up_to_date(session, placed, called_at)
+    ids = there | _ids(session, order.keys() - there.keys())
+    return [ids[row["identity"]] for row in rows]
+
+
+def _ids(session: Session, identities: Iterable[str]) -> dict[str, int]:
     ids: dict[str, int] = {}
-    for part in chunks(row["identity"] for row in rows):
+    for part in chunks(identities):
         query = select(RunRow.identity, RunRow.id).where(RunRow.identity.in_(part))
         ids.update({identity: number for identity, number in session.execute(query)})
-    return [ids[row["identity"]] for row in rows]
+    return ids
 
 
 def _bring_up_to_date(
@@ -125,7 +134,19 @@ def _bring_up_to_date(
     session.connection().execute(waiting, known)
     if called_at is not None:
         asked = [{"own": row["identity"]} for row in rows]
-        session.connection().execute(own.values(called_at=called_at), asked)
+        session.connection().execute(own.values(called_at=called_at, superseded=False), asked)
+        _supersede(session, {(row["study"], row["task"], row["arm"]) for row in rows}, called_at)
+
+
+def _supersede(
+    session: Session, cells: Iterable[tuple[str, str, str]], called_at: datetime
+) -> None:
+    """Mark the runs of these arms that this call has not asked for."""
+    for study, task, arm in sorted(cells):
+        own = (RunRow.study == study, RunRow.task == task, RunRow.arm == arm)
+        older = or_(RunRow.called_at.is_(None), RunRow.called_at < called_at)
+        left = update(RunRow).where(*own, older, RunRow.superseded.is_(False))
+        session.execute(left.values(superseded=True))
 
 
 def write_results(

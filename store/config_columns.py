@@ -36,6 +36,11 @@ def key_value(key: str, like: object) -> Column:
     return path.as_float() if isinstance(like, int | float) else path.as_string()
 
 
+def whole_value(key: str) -> Column:
+    """Return the value under a dotted key of a config, of whatever type it is."""
+    return _CONFIGS["config"][tuple(key.split("."))]
+
+
 def config_is(condition: Column) -> Column:
     """Return the condition on a run that its config meets one; each config is looked at once."""
     return CONFIG_ID.in_(select(_CONFIGS["id"]).where(condition))

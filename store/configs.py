@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.orm import Session
 
-from store.chunks import chunks
+from store.chunks import MOST_VALUES, chunks
 from store.options import flatten, option_key
 from store.rows import ConfigRow, StudyRow
 from store.values import fingerprint
@@ -40,10 +40,12 @@ def leaves_of(session: Session, config_ids: Iterable[int]) -> dict[int, dict[str
     What is the same in every config of the studies at hand is left out.
     """
     found: dict[int, tuple[str, dict[str, Any]]] = {}
-    for part in chunks(config_ids):
-        query = select(ConfigRow.id, ConfigRow.study, ConfigRow.options)
-        for number, study, options in session.execute(query.where(ConfigRow.id.in_(part))):
-            found[number] = study, options
+    wanted = set(config_ids)
+    query = select(ConfigRow.id, ConfigRow.study, ConfigRow.options)
+    # Many ids in a statement cost more than the rows that nobody wants.
+    for part in chunks(wanted) if len(wanted) <= MOST_VALUES else [[]]:
+        rows = session.execute(query.where(ConfigRow.id.in_(part)) if part else query)
+        found.update({row[0]: (row[1], row[2]) for row in rows if row[0] in wanted})
     studies = {study for study, _ in found.values()}
     shared = {study: constants_of(session, study) or {} for study in studies}
     if len(studies) == 1:

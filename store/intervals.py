@@ -3,8 +3,10 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from store.errors import StoreError
+from store.student import t_quantile
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,8 @@ def t_interval(values: Iterable[float], level: float = 0.95) -> Interval:
         return Interval(mean, None, None, 1)
     if len(set(found)) == 1:
         return Interval(found[0], found[0], found[0], n)
-    from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]
-
     variance = math.fsum((value - mean) ** 2 for value in found) / (n - 1)
-    half = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(variance / n)
+    half = t_quantile((1 + level) / 2, n - 1) * math.sqrt(variance / n)
     return Interval(mean, mean - half, mean + half, n)
 
 
@@ -56,9 +56,7 @@ def wilson(k: int, n: int, level: float = 0.95) -> Interval:
     _check_level(level)
     if not (n >= 1 and 0 <= k <= n):
         raise StoreError(f"a share needs 0 <= k <= n and n >= 1; got k={k}, n={n}")
-    from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
-
-    z = float(ndtri((1 + level) / 2))
+    z = NormalDist().inv_cdf((1 + level) / 2)
     share = k / n
     middle = share + z**2 / (2 * n)
     half = z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))

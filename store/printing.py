@@ -1,17 +1,16 @@
-"""How rows are printed: as a table for people, or as CSV, JSON or Markdown for programs."""
+"""How rows are printed for people: tables, Markdown, and short cells."""
 
-import csv
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, TextIO, TypeAlias
+from unicodedata import combining, east_asian_width
 
 from store.errors import StoreError, nearest
 
-FORMATS = ("table", "csv", "json", "markdown")
-
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
+IDENTIFYING = ("run_id", "id", "task", "arm", "length", "metric", "value", "mean")
 
 
 def arrange(
@@ -46,40 +45,15 @@ def telling(rows: Rows, columns: Sequence[str]) -> list[str]:
     """
 
     def tells(name: str) -> bool:
-        if name in ("run_id", "task", "arm", "length", "metric", "value"):
+        if name in IDENTIFYING:
             return True
         seen: dict[Any, set[str]] = {}
         for row in rows:
-            group = (row["task"], row["arm"]) if "." in name else None
+            group = (row.get("task"), row.get("arm")) if "." in name else None
             seen.setdefault(group, set()).add(repr(row[name]))
         return any(len(values) > 1 for values in seen.values())
 
     return [name for name in columns if tells(name)]
-
-
-def print_rows(rows: Rows, columns: Sequence[str], style: str) -> None:
-    """Print rows to stdout.
-
-    Raises:
-        StoreError: If the format is unknown.
-    """
-    if style not in FORMATS:
-        raise StoreError(f"no format is named {style!r}; {nearest(style, FORMATS)}")
-    if style == "json":
-        print_json([{name: row[name] for name in columns} for row in rows])
-    elif style == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([text(row[name]) for name in columns] for row in rows)
-    elif style == "markdown":
-        _print_markdown(rows, columns)
-    else:
-        _print_table(rows, columns)
-
-
-def print_json(value: object) -> None:
-    """Print one JSON value."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=_instant))
 
 
 def text(value: object) -> str:
@@ -94,45 +68,58 @@ def text(value: object) -> str:
 
 
 def short(value: object) -> str:
-    """Return a value as a cell for reading: four digits, whole seconds, a dash for None."""
+    """Return a value as a cell for reading: four digits or a whole number, a dash for None."""
     if value is None:
         return "-"
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
     return " ".join(text(value).split())
 
 
-def _print_markdown(rows: Rows, columns: Sequence[str]) -> None:
-    lines = [list(columns), ["---"] * len(columns)]
-    lines += [[short(row[name]).replace("|", "\\|") for name in columns] for row in rows]
-    for cells in lines:
-        print(f"| {' | '.join(cells)} |")
-
-
-def _print_table(rows: Rows, columns: Sequence[str]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.measure import Measurement
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0))
-    for name in columns:
-        numeric = any(isinstance(row[name], int | float) for row in rows)
-        table.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
+def print_markdown(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], to: TextIO) -> None:
+    """Print a table in Markdown, row by row."""
+    for cells in (list(columns), ["---"] * len(columns)):
+        print(f"| {' | '.join(cells)} |", file=to)
     for row in rows:
-        # As Text, since square brackets in plain strings would be read as markup.
-        table.add_row(*(Text(short(row[name])) for name in columns))
-    console = Console(highlight=False)
-    # As wide as its content: rich would cut or fold cells at the edge of the terminal.
-    width = Measurement.get(console, console.options.update(max_width=10**6), table).maximum
-    console = Console(highlight=False, width=max(width, 1))
-    console.print(table)
+        cells = [short(row[name]).replace("|", "\\|") for name in columns]
+        print(f"| {' | '.join(cells)} |", file=to)
 
 
-def _instant(value: object) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+def print_table(
+    rows: Rows, columns: Sequence[str], to: TextIO | None = None, rule: bool = True
+) -> None:
+    """Print a table that is as wide as its content: numbers to the right, text to the left."""
+    cells = [[short(row[name]) for name in columns] for row in rows]
+    numeric = [any(isinstance(row[name], int | float) for row in rows) for name in columns]
+    widths = [
+        max(_width(name), *(_width(line[at]) for line in cells), 0)
+        for at, name in enumerate(columns)
+    ]
+    print(_line(columns, widths, numeric), file=to or sys.stdout)
+    if rule:
+        print("─" * (sum(widths) + 2 * max(len(widths) - 1, 0)), file=to or sys.stdout)
+    for line in cells:
+        print(_line(line, widths, numeric), file=to or sys.stdout)
+
+
+def clip(value: object, width: int = 60) -> object:
+    """Return a value, or the beginning of its cell where that is long."""
+    cell = short(value)
+    return value if len(cell) <= width else f"{cell[: width - 1]}…"
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    padded = [
+        " " * (width - _width(cell)) + cell if right else cell + " " * (width - _width(cell))
+        for cell, width, right in zip(cells, widths, numeric, strict=True)
+    ]
+    return "  ".join(padded).rstrip()
+
+
+def _width(cell: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if cell.isascii():
+        return len(cell)
+    return sum(0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1 for one in cell)

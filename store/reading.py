@@ -46,8 +46,13 @@ def select_runs() -> Select[*tuple[Any, ...]]:
     return select(*RUN_TABLE)
 
 
-def run_records(session: Session, rows: Iterable[Sequence[Any]]) -> Iterator[Run]:
-    """Return the rows of `select_runs` as records; runs that share a config share the object."""
+def run_records(
+    session: Session, rows: Iterable[Sequence[Any]]
+) -> Iterator[tuple[Run, Sequence[Any]]]:
+    """Return the rows of `select_runs` as records, each with the columns that were added to it.
+
+    Runs that share a config share the object.
+    """
     configs: dict[int, dict[str, Any]] = {}
     for part in _pages(rows):
         missing = {row[CONFIG_AT] for row in part} - configs.keys()
@@ -55,9 +60,9 @@ def run_records(session: Session, rows: Iterable[Sequence[Any]]) -> Iterator[Run
             query = select(ConfigRow.id, ConfigRow.config).where(ConfigRow.id.in_(some))
             configs.update({number: config for number, config in session.execute(query)})
         for row in part:
-            values: list[Any] = list(row)
+            values: list[Any] = list(row[: len(RUN_NAMES)])
             values[CONFIG_AT] = configs[values[CONFIG_AT]]
-            yield Run(*values)
+            yield Run(*values), row[len(RUN_NAMES) :]
 
 
 def select_scores() -> Select[*tuple[Any, ...]]:
@@ -66,10 +71,15 @@ def select_scores() -> Select[*tuple[Any, ...]]:
     return table.join(ScoreRow, ScoreRow.run_id == RunRow.id)
 
 
-def score_records(rows: Iterable[Sequence[Any]], options: Options) -> Iterator[Score]:
-    """Return the rows of `select_scores` as records."""
+def score_records(
+    rows: Iterable[Sequence[Any]], options: Options
+) -> Iterator[tuple[Score, Sequence[Any]]]:
+    """Return the rows of `select_scores` as records, each with the columns added to it."""
     none: dict[str, Any] = {}
-    return (Score(*row[:-2], options=options.get((row[-2], row[-1]), none)) for row in rows)
+    width = len(SCORE_TABLE)
+    for row in rows:
+        own = options.get((row[width], row[width + 1]), none)
+        yield Score(*row[:width], options=own), row[width + 2 :]
 
 
 def select_curves() -> Select[*tuple[Any, ...]]:
@@ -78,9 +88,9 @@ def select_curves() -> Select[*tuple[Any, ...]]:
     return query.join(RunRow, RunRow.id == CurveRow.run_id)
 
 
-def curve_records(rows: Iterable[Sequence[Any]]) -> Iterator[Curve]:
-    """Return the rows of `select_curves` as records."""
-    return (Curve(*row) for row in rows)
+def curve_records(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Curve, Sequence[Any]]]:
+    """Return the rows of `select_curves` as records, each with the columns added to it."""
+    return ((Curve(*row[:4]), row[4:]) for row in rows)
 
 
 def options_of(session: Session, used: Iterable[Sequence[Any]]) -> Options:
@@ -105,7 +115,7 @@ def read_runs(session: Session, run_ids: Sequence[int]) -> list[Run]:
     found: list[Run] = []
     for part in chunks(sorted(set(run_ids))):
         query = select_runs().where(RunRow.id.in_(part)).order_by(RunRow.id)
-        found.extend(run_records(session, session.execute(query)))
+        found.extend(run for run, _ in run_records(session, session.execute(query)))
     return found
 
 
@@ -114,7 +124,7 @@ def read_scores(session: Session, run_ids: Sequence[int]) -> list[Score]:
     found: list[Score] = []
     for part in chunks(sorted(set(run_ids))):
         query = select_scores().where(RunRow.id.in_(part)).order_by(RunRow.id, ScoreRow.id)
-        found.extend(score_records(session.execute(query), {}))
+        found.extend(score for score, _ in score_records(session.execute(query), {}))
     return found
 
 

@@ -9,6 +9,9 @@ from sqlalchemy.orm import Mapped, mapped_column, relationship
 from store.records import PHASES, STATUSES
 from store.schema import Table
 
+CELL = ("study", "task", "arm")
+REST = ("phase", "status", "superseded", "seed")
+
 
 class EnvironmentRow(Table):
     """The machine and the packages that runs ran on, once per distinct set of facts."""
@@ -57,10 +60,11 @@ class RunRow(Table):
         CheckConstraint(f"status IN {STATUSES}", name="status"),
         CheckConstraint(f"phase IN {PHASES}", name="phase"),
         Index("ix_es_runs_study_status", "study", "status"),
-        Index("ix_es_runs_called", "study", "task", "arm", "called_at"),
         # Most questions read these columns alone, and never the long ones beside them.
-        Index("ix_es_runs_cell", *("study", "task", "arm", "phase", "status", "config_id", "seed")),
-        Index("ix_es_runs_config_id", "config_id"),
+        Index("ix_es_runs_cell", *CELL, "config_id", *REST),
+        Index("ix_es_runs_config_id", "config_id", *CELL, *REST),
+        # An id stays that of one run for good: trials and saved models refer to it.
+        {"sqlite_autoincrement": True},
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -94,7 +98,10 @@ class RunRow(Table):
     )
     config_id: Mapped[int] = mapped_column(ForeignKey("es_configs.id"))
     called_at: Mapped[datetime | None] = mapped_column(
-        doc="the last call of the study that asked for this run; see `superseded` in results"
+        doc="the last call of the study that asked for this run"
+    )
+    superseded: Mapped[bool] = mapped_column(
+        doc="did the last call of the study with this task and arm not ask for it?"
     )
 
     settings: Mapped[ConfigRow] = relationship(lazy="joined", innerjoin=True)

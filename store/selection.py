@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from sqlalchemy import Boolean, func, select, type_coerce
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from store.config_columns import KINDS, Column, config_is, kind_value
 from store.errors import StoreError, nearest
@@ -19,16 +19,6 @@ MATCHED = ("study", "task", "arm", "status", "seed")
 CHOICES = {"phase": PHASES, "status": STATUSES}
 
 
-def _is_superseded() -> Column:
-    """Was this run left out when its study was last called with its arm and task?"""
-    other = aliased(RunRow)
-    latest = select(func.max(other.called_at)).where(
-        other.study == RunRow.study, other.task == RunRow.task, other.arm == RunRow.arm
-    )
-    changed = RunRow.called_at.is_distinct_from(latest.scalar_subquery())
-    return type_coerce(changed, Boolean())
-
-
 RUN_COLUMNS: dict[str, Column] = {
     name: RunRow.__table__.c[name]
     for name in (
@@ -38,7 +28,7 @@ RUN_COLUMNS: dict[str, Column] = {
         *("optuna_trial", "environment_id"),
     )
 }
-SUPERSEDED: Column = _is_superseded()
+SUPERSEDED: Column = RunRow.__table__.c["superseded"]
 SCORE_COLUMNS: dict[str, Column] = {
     name: ScoreRow.__table__.c[name]
     for name in ("run_id", "split", "length", "metric", "bin", "n", "correct", "value")
@@ -70,7 +60,7 @@ class Selection:
         if self.phase not in (None, "all"):
             found.append(_matches(RUN_COLUMNS["phase"], "phase", self.phase))
         if self.current:
-            found.append(~SUPERSEDED)
+            found.append(SUPERSEDED.is_(False))
         own = {name: column for name, column in beside.items() if name not in ("value", "run_id")}
         columns: dict[str, Column] = {name: RUN_COLUMNS[name] for name in MATCHED} | own
         for name, value in self.match.items():

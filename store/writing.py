@@ -35,7 +35,8 @@ def planned_row(run: PlannedRun) -> dict[str, Any]:
     row["parameters"] = optional_int(run.parameters, "parameters")
     row["config"] = plain_dict(run.config, "config")
     row["provenance"] = plain_dict(run.provenance, "provenance")
-    return {**row, "status": "planned", "attempt": 0, "created_at": now()}
+    fresh = {"status": "planned", "attempt": 0, "superseded": False}
+    return {**row, **fresh, "created_at": now()}
 
 
 def component_rows(run: PlannedRun) -> list[dict[str, Any]]:

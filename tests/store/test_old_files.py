@@ -39,11 +39,10 @@ def rows_of(path: Path, table: str) -> list[tuple[Any, ...]]:
 
 
 def foreign_tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    query = (
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'es~_%' ESCAPE '~'"
-    )
+    query = "SELECT name FROM sqlite_master WHERE type = 'table'"
     with closing(sqlite3.connect(path)) as connection:
         names = [name for (name,) in connection.execute(query)]
+        names = [name for name in names if not name.startswith(("es_", "sqlite_"))]
     return {name: rows_of(path, name) for name in names}
 
 

@@ -151,7 +151,7 @@ def test_show_prints_all_of_a_run(filled: str) -> None:
         (["runs", "--task", "kopy"], "no task is named 'kopy'; did you mean 'copy'?"),
         (["runs", "--phase", "test"], "no phase is named 'test'"),
         (["runs", "--sort", "sede"], "there is no column 'sede' to sort by; did you mean 'seed'?"),
-        (["runs", "--sort", "config"], "the column 'config' has no order"),
+        (["runs", "--sort", "config"], "there is no column 'config' to sort by"),
         (["runs", "--limit", "-1"], "--limit must not be negative; got -1"),
         (["scores", "--where", "lenth > 3"], "did you mean 'length'?"),
         (["scores", "--where", "("], "allowed are names"),

@@ -15,39 +15,27 @@ down_revision = "0002"
 branch_labels = None
 depends_on = None
 
-SUPERSEDED = """
-CASE WHEN coalesce(r.called_at, '') = coalesce(
-    (SELECT max(o.called_at) FROM es_runs AS o
-     WHERE o.study = r.study AND o.task = r.task AND o.arm = r.arm), '')
-THEN 0 ELSE 1 END"""
-
-MEASURED = f"""
+MEASURED = """
 SELECT r.id AS run_id, r.study, r.task, r.arm, r.phase, r.seed, r.status,
-       {SUPERSEDED} AS superseded,
-       s.split, s.length, s.metric, s.bin, s.n, s.correct, s.value, s.status AS value_status,
-       c.options, r.parameters, r.steps, r.wall_seconds, r.started_at, r.finished_at,
-       s.source, r.config_hash, r.code_hash, c.config
+       r.superseded, s.split, s.length, s.metric, s.bin, s.n, s.correct, s.value,
+       s.status AS value_status, c.options, r.parameters, r.steps, r.wall_seconds,
+       r.started_at, r.finished_at, s.source, r.config_hash, r.code_hash, c.config
 FROM es_runs AS r
 JOIN es_configs AS c ON c.id = r.config_id
 JOIN es_scores AS s ON s.run_id = r.id
 """
 
-ARMS = f"""
+ARMS = """
 CREATE VIEW arms AS
-SELECT study, task, arm, phase, max(superseded) AS superseded, options,
+SELECT r.study, r.task, r.arm, r.phase, r.superseded, c.options,
        count(*) AS runs,
-       sum(CASE WHEN status = 'done' THEN 1 ELSE 0 END) AS done,
-       sum(CASE WHEN status = 'diverged' THEN 1 ELSE 0 END) AS diverged,
-       sum(CASE WHEN status = 'failed' THEN 1 ELSE 0 END) AS failed,
-       max(parameters) AS parameters, avg(wall_seconds) AS mean_wall_seconds,
-       max(peak_bytes) AS peak_bytes, config_hash
-FROM (
-    SELECT r.study, r.task, r.arm, r.phase, {SUPERSEDED} AS superseded,
-           CAST(c.options AS TEXT) AS options, r.status, r.parameters, r.wall_seconds,
-           r.peak_bytes, r.config_hash, r.config_id
-    FROM es_runs AS r JOIN es_configs AS c ON c.id = r.config_id
-) AS each_run
-GROUP BY study, task, arm, phase, config_id, options, config_hash
+       sum(CASE WHEN r.status = 'done' THEN 1 ELSE 0 END) AS done,
+       sum(CASE WHEN r.status = 'diverged' THEN 1 ELSE 0 END) AS diverged,
+       sum(CASE WHEN r.status = 'failed' THEN 1 ELSE 0 END) AS failed,
+       max(r.parameters) AS parameters, avg(r.wall_seconds) AS mean_wall_seconds,
+       max(r.peak_bytes) AS peak_bytes, r.config_hash
+FROM es_runs AS r JOIN es_configs AS c ON c.id = r.config_id
+GROUP BY r.study, r.task, r.arm, r.phase, r.superseded, r.config_hash, c.id
 """
 
 CURVES = """
@@ -74,10 +62,16 @@ def upgrade() -> None:
     with op.batch_alter_table("es_runs") as runs:
         runs.add_column(sa.Column("config_id", sa.Integer()))
         runs.add_column(sa.Column("called_at", sa.String(32)))
+        superseded = sa.Column("superseded", sa.Boolean(), server_default=sa.false())
+        runs.add_column(superseded)
     _move_configs()
-    with op.batch_alter_table("es_runs") as runs:
+    kept = {"sqlite_autoincrement": True}
+    with op.batch_alter_table("es_runs", recreate="always", table_kwargs=kept) as runs:
         runs.drop_column("config")
         runs.alter_column("config_id", existing_type=sa.Integer(), nullable=False)
+        runs.alter_column(
+            "superseded", existing_type=sa.Boolean(), nullable=False, server_default=None
+        )
         runs.create_foreign_key("fk_es_runs_config_id", "es_configs", ["config_id"], ["id"])
     _index()
     # The run says when it was finished; 32 characters in every score would repeat it.
@@ -174,10 +168,9 @@ def _key(flat: dict[str, Any], name: str) -> str:
 
 
 def _index() -> None:
-    op.create_index("ix_es_runs_called", "es_runs", ["study", "task", "arm", "called_at"])
-    op.create_index("ix_es_runs_config_id", "es_runs", ["config_id"])
-    cell = ["study", "task", "arm", "phase", "status", "config_id", "seed"]
-    op.create_index("ix_es_runs_cell", "es_runs", cell)
+    cell, rest = ["study", "task", "arm"], ["phase", "status", "superseded", "seed"]
+    op.create_index("ix_es_runs_cell", "es_runs", [*cell, "config_id", *rest])
+    op.create_index("ix_es_runs_config_id", "es_runs", ["config_id", *cell, *rest])
     op.drop_index("ix_es_scores_run_id", "es_scores")
     key = ["run_id", "split", "metric", "length", "bin", "value"]
     op.create_index("ix_es_scores_key", "es_scores", key)

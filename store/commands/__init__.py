@@ -1,0 +1,1 @@
+"""The commands of `python -m store`: what each prints. The questions themselves are elsewhere."""

@@ -1,0 +1,165 @@
+"""What the commands that print rows have in common: which runs, and how they are shown."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from store.commands.app import DEFAULT_STORAGE, Storage, app, with_results
+from store.errors import StoreError, nearest
+from store.printing import arrange, telling
+from store.writers import Table, format_for, write
+
+if TYPE_CHECKING:
+    from store.results import Results
+    from store.selection import Selection
+
+# A terminal shows so many rows unless told otherwise.
+PAGE = 100
+
+Study = Annotated[str | None, typer.Option(help="Only this study.")]
+Task = Annotated[str | None, typer.Option(help="Only this task.")]
+Arm = Annotated[str | None, typer.Option(help="Only this arm.")]
+Phase = Annotated[str, typer.Option(help="confirm, tune or all.")]
+Current = Annotated[
+    bool,
+    typer.Option(
+        "--current/--with-superseded",
+        help="Only runs that the last call of their study asked for, or older ones too.",
+    ),
+]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        help="A condition in Python's syntax, such as "
+        '\'position in ("rope", "alibi") and training.learning_rate < 1e-3\'.'
+    ),
+]
+Format = Annotated[
+    str | None, typer.Option("--format", help="table, csv, json, markdown or parquet.")
+]
+Sort = Annotated[str | None, typer.Option(help="Sort by a column; -COLUMN for descending.")]
+Limit = Annotated[int | None, typer.Option(help="Print at most so many rows.")]
+Columns = Annotated[
+    str | None,
+    typer.Option(help="Only these columns, joined by commas; dotted config keys too."),
+]
+OnlyChanged = Annotated[
+    bool, typer.Option("--only-changed", help="Only columns that differ between the rows.")
+]
+Out = Annotated[
+    str | None, typer.Option(help="Write to this file, in the format that its suffix names.")
+]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was typed, common to the commands that print rows."""
+
+    results: "Results"
+    storage: str
+    study: str | None
+    task: str | None
+    arm: str | None
+    phase: str
+    current: bool
+    where: str | None
+    style: str | None
+    sort: str | None
+    limit: int | None
+    columns: str | None
+    only_changed: bool
+    out: str | None
+
+    def selection(self, **match: object) -> "Selection":
+        """Return which runs are meant, after a look at whether the names exist."""
+        from store.selection import Selection
+
+        given = {"study": self.study, "task": self.task, "arm": self.arm}
+        wanted = {name: value for name, value in given.items() if value is not None}
+        for name, value in wanted.items():
+            known = set(self.results.studies()) if name == "study" else self.results.names(name)
+            if value not in known:
+                raise StoreError(f"no {name} is named {value!r}; {nearest(value, known)}")
+        return Selection(self.where, self.phase, self.current, {**wanted, **match})
+
+    def names(self) -> list[str]:
+        """Return the columns that were asked for by name."""
+        given = (self.columns or "").split(",")
+        return [name.strip() for name in given if name.strip()]
+
+    def format(self, otherwise: str = "table") -> str:
+        """Return the format to print in."""
+        return format_for(self.style, self.out, otherwise)
+
+    def show(
+        self, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], shown: Sequence[str] = ()
+    ) -> None:
+        """Print rows that are all there; a table for people has the columns `shown`, if given."""
+        style = self.format()
+        wanted = self.names() or (list(shown) if shown and style == "table" else list(columns))
+        for name in wanted:
+            if name not in columns:
+                raise StoreError(f"there is no column {name!r}; {nearest(name, columns)}")
+        arranged = arrange(rows, columns, self.sort, None)
+        kept = arranged if self.limit is None else arrange(arranged, columns, None, self.limit)
+        if self.only_changed:
+            wanted = telling(kept, wanted)
+        self.write(Table(wanted, lambda: kept), style)
+
+    def write(self, table: Table, style: str) -> None:
+        """Write a table where it was asked for."""
+        count = write(table, style, self.out)
+        if self.out is not None:
+            print(f"{count} rows are in {self.out}", file=sys.stderr)
+
+
+def asking(
+    *, phase: str = "confirm", current: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function of what was asked: its own options, then the common ones."""
+    common = _common(phase, current)
+
+    def decorate(work: Callable[..., None]) -> Callable[..., None]:
+        own = list(signature(work).parameters.values())[1:]
+
+        def command(**given: Any) -> None:
+            mine = {one.name: given.pop(one.name) for one in own}
+            with_results(
+                given["storage"], lambda results: work(Asked(results=results, **given), **mine)
+            )
+
+        command.__name__, command.__doc__ = work.__name__, work.__doc__
+        parameters = [*own, *common]
+        # Typer reads a command's options from these two.
+        command.__signature__ = signature(work).replace(parameters=parameters)  # pyright: ignore[reportFunctionMemberAccess]
+        command.__annotations__ = {one.name: one.annotation for one in parameters}
+        return app.command()(command)
+
+    return decorate
+
+
+def _common(phase: str, current: bool) -> list[Parameter]:
+    options: dict[str, tuple[Any, Any]] = {
+        "storage": (Storage, DEFAULT_STORAGE),
+        "study": (Study, None),
+        "task": (Task, None),
+        "arm": (Arm, None),
+        "phase": (Phase, phase),
+        "current": (Current, current),
+        "where": (Where, None),
+        "style": (Format, None),
+        "sort": (Sort, None),
+        "limit": (Limit, None),
+        "columns": (Columns, None),
+        "only_changed": (OnlyChanged, False),
+        "out": (Out, None),
+    }
+    assert list(options) == [each.name for each in fields(Asked)][1:]
+    return [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in options.items()
+    ]

@@ -1,0 +1,177 @@
+"""The database as a file: its schema, SQL, copies, checks, and what is removed from it."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from store.commands.app import DEFAULT_STORAGE, Storage, app, guard
+from store.commands.asked import (
+    PAGE,
+    Arm,
+    Format,
+    Limit,
+    Out,
+    Study,
+    Task,
+    Where,
+)
+from store.errors import StoreError
+from store.writers import Table, format_for, write
+
+if TYPE_CHECKING:
+    from store.selection import Selection
+
+FAILED = 1
+
+
+@app.command()
+def schema(style: Format = None, out: Out = None) -> None:
+    """Print every table, view and column, and what it means."""
+
+    def work() -> None:
+        from store.documented import COLUMNS, schema_rows
+
+        rows = schema_rows()
+        write(Table(COLUMNS, lambda: rows), format_for(style, out), out)
+
+    guard(work)
+
+
+@app.command()
+def sql(
+    query: Annotated[str, typer.Argument(help="One statement, such as 'select * from results'.")],
+    storage: Storage = DEFAULT_STORAGE,
+    style: Format = None,
+    limit: Limit = None,
+    out: Out = None,
+) -> None:
+    """Run one SQL statement; it can read only, for certain."""
+
+    def work() -> None:
+        from store.raw import read_sql
+
+        wanted = format_for(style, out)
+        paged = limit is None and wanted == "table" and out is None
+        most = PAGE + 1 if paged else limit
+        if most is not None and most < 0:
+            raise StoreError(f"--limit must not be negative; got {most}")
+        with read_sql(storage, query) as (columns, _):
+            pass
+
+        def rows() -> Iterator[Mapping[str, Any]]:
+            with read_sql(storage, query) as (_, found):
+                for row in islice(found, most):
+                    yield dict(zip(columns, row, strict=True))
+
+        page = list(rows()) if paged else []
+        write(Table(columns, (lambda: page[:PAGE]) if paged else rows), wanted, out)
+        if len(page) > PAGE:
+            print(f"the first {PAGE} rows; --limit N shows more", file=sys.stderr)
+
+    guard(work)
+
+
+@app.command()
+def upgrade(storage: Storage = DEFAULT_STORAGE) -> None:
+    """Bring an older database to this version; a copy is kept."""
+
+    def work() -> None:
+        from store.versions import upgrade as upgrade_tables
+
+        print(upgrade_tables(storage))
+
+    guard(work)
+
+
+@app.command()
+def backup(
+    target: Annotated[str, typer.Argument(help="A new file.")],
+    storage: Storage = DEFAULT_STORAGE,
+) -> None:
+    """Copy the database to a new file, while studies write on."""
+
+    def work() -> None:
+        from store.copying import backup as copy
+
+        print(copy(storage, target))
+
+    guard(work)
+
+
+@app.command()
+def check(storage: Storage = DEFAULT_STORAGE, style: Format = None) -> None:
+    """Check pages, references, totals, hashes, Optuna's trials.
+
+    Nothing is changed. Exit code 1 when something is wrong.
+    """
+
+    def work() -> None:
+        from store.checks import check as look
+
+        problems, told = look(storage)
+        rows = [vars(problem) for problem in problems]
+        wanted = format_for(style, None)
+        if rows or wanted != "table":
+            write(Table(("check", "place", "problem"), lambda: rows), wanted, None)
+        print(f"{told}; {len(rows) or 'no'} problems", file=sys.stderr if rows else sys.stdout)
+        if rows:
+            raise typer.Exit(FAILED)
+
+    guard(work)
+
+
+@app.command()
+def prune(
+    storage: Storage = DEFAULT_STORAGE,
+    study: Study = None,
+    task: Task = None,
+    arm: Arm = None,
+    phase: Annotated[str | None, typer.Option(help="confirm, tune or all.")] = None,
+    status: Annotated[str | None, typer.Option(help="Only runs that ended like this.")] = None,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="Only runs that no last call asked for.")
+    ] = False,
+    where: Where = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without, only say what.")] = False,
+) -> None:
+    """Remove runs and all that belongs to them alone.
+
+    Says what it would remove; --yes removes it. Optuna's trials and the files of models stay.
+    """
+
+    def work() -> None:
+        from store.selection import Selection
+
+        given = {"study": study, "task": task, "arm": arm, "status": status}
+        match = {name: value for name, value in given.items() if value is not None}
+        condition = f"({where}) and superseded == True" if where and superseded else where
+        if superseded and not where:
+            condition = "superseded == True"
+        if not match and condition is None and phase is None:
+            raise StoreError("prune needs to be told which runs: --study, --where, --superseded …")
+        _prune(storage, Selection(condition, phase or "all", False, match), yes)
+
+    guard(work)
+
+
+def _prune(storage: str, selection: "Selection", yes: bool) -> None:
+    from store.pruning import carry_out, preview
+
+    found = carry_out(storage, selection) if yes else preview(storage, selection)
+    if not found.runs:
+        print("no run is of these; nothing is removed")
+        return
+    statuses = ", ".join(f"{count} {status}" for status, count in found.runs.items())
+    told = "removed" if yes else "would be removed"
+    count = sum(found.runs.values())
+    print(f"{count} run{'s' * (count != 1)} ({statuses}) {told}, with:")
+    print(f"  {found.scores} scores and {found.curves} points of curves")
+    for path in found.models:
+        print(f"  the note on a model, not its file: {path}")
+    if found.trials:
+        print(f"  not their {found.trials} trials in Optuna's tables, which optuna can delete")
+    if not yes:
+        print("--yes removes them")
