@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TextIO, TypeAlias
+from typing import Any, TypeAlias
 from unicodedata import combining, east_asian_width
 
 from store.errors import StoreError, nearest
@@ -78,7 +78,7 @@ def short(value: object) -> str:
     return " ".join(text(value).split())
 
 
-def print_markdown(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], to: TextIO) -> None:
+def print_markdown(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], to: Any) -> None:
     """Print a table in Markdown, row by row."""
     for cells in (list(columns), ["---"] * len(columns)):
         print(f"| {' | '.join(cells)} |", file=to)
@@ -87,9 +87,7 @@ def print_markdown(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], to
         print(f"| {' | '.join(cells)} |", file=to)
 
 
-def print_table(
-    rows: Rows, columns: Sequence[str], to: TextIO | None = None, rule: bool = True
-) -> None:
+def print_table(rows: Rows, columns: Sequence[str], to: Any = None, rule: bool = True) -> None:
     """Print a table that is as wide as its content: numbers to the right, text to the left."""
     cells = [[short(row[name]) for name in columns] for row in rows]
     numeric = [any(isinstance(row[name], int | float) for row in rows) for name in columns]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from store.errors import StoreError, nearest
 from store.printing import print_markdown, print_table, text
@@ -87,7 +87,7 @@ def print_json(value: object) -> None:
     print(_json(value))
 
 
-def _write_text(table: Table, style: str, to: TextIO) -> None:
+def _write_text(table: Table, style: str, to: Any) -> None:
     names = list(table.columns)
     if style == "json":
         _write_json(({name: row[name] for name in names} for row in table.rows()), to)
@@ -101,7 +101,7 @@ def _write_text(table: Table, style: str, to: TextIO) -> None:
         print_table(list(table.rows()), names, to)
 
 
-def _write_json(rows: Iterable[Mapping[str, Any]], to: TextIO) -> None:
+def _write_json(rows: Iterable[Mapping[str, Any]], to: Any) -> None:
     """Write one array of objects; what `json.dumps` would write, without all of it in memory."""
     first = True
     for row in rows:

@@ -108,7 +108,7 @@ def test_every_budget_is_in_the_table() -> None:
     "module",
     [
         "registry", "registry list", "registry show", "registry explain", "registry draw",
-        "store", "store runs", "store lengths", "store sql", "store show", "store studies", "store check",
+        "store", "store runs", "store lengths", "store sql", "store show", "store studies",
         "studies", "studies.extrapolation", "studies.run", "studies.run examples/my_study.yaml",
     ],
 )  # fmt: skip

@@ -1,0 +1,75 @@
+"""SQL as typed reads everything and changes nothing, for certain."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from store import Ledger, StoreError
+from store.raw import read_sql
+
+
+def ask(url: str, query: str) -> tuple[list[str], list[tuple[object, ...]]]:
+    with read_sql(url, query) as (columns, rows):
+        return columns, [tuple(row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("select 1 as one, 2 as one", ["one", "one_2"]),
+        ("with x(a) as (values (1), (2)) select sum(a) as s from x", ["s"]),
+        ("select count(*) as n from results", ["n"]),
+        ("pragma table_info(es_runs)", ["cid", "name", "type", "notnull", "dflt_value", "pk"]),
+        ("select json_extract('{\"a\": 3}', '$.a') as a;", ["a"]),
+    ],
+)
+def test_questions_are_answered(ledger: Ledger, url: str, query: str, columns: list[str]) -> None:
+    assert ask(url, query)[0] == columns
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("insert into es_studies(name, created_at) values ('x', 'y')", "INSERT into es_studies"),
+        ("update es_runs set arm = 'x'", "UPDATE of es_runs"),
+        ("delete from es_runs", "DELETE from es_runs"),
+        ("drop table es_runs", "is more than reading"),
+        ("create table x(a)", "is more than reading"),
+        ("create temp table x(a)", "is more than reading"),
+        ("attach '{folder}/new.db' as other", "ATTACH"),
+        ("attach ':memory:' as other", "ATTACH"),
+        ("pragma user_version = 3", "PRAGMA user_version is more than reading"),
+        ("pragma journal_mode = delete", "PRAGMA journal_mode is more than reading"),
+        ("pragma query_only = off", "PRAGMA query_only is more than reading"),
+        ("pragma writable_schema = on", "PRAGMA writable_schema is more than reading"),
+        ("vacuum into '{folder}/new.db'", "is more than reading"),
+        ("reindex", "is more than reading"),
+        ("begin immediate", "is more than reading"),
+        ("commit", "is more than reading"),
+        ("savepoint x", "is more than reading"),
+        ("select load_extension('x')", "is more than reading"),
+        ("select 1; delete from es_runs", "one statement at a time"),
+        ("with x as (select 1) delete from es_runs", "DELETE from es_runs"),
+        ("insert into es_runs select * from es_runs returning *", "INSERT into es_runs"),
+        ("", "is no question"),
+        ("-- nothing", "is no question"),
+        ("selec 1", "syntax error"),
+        ("select nosuch from es_runs", "no such column"),
+    ],
+)
+def test_anything_more_is_refused(
+    ledger: Ledger, url: str, path: Path, query: str, message: str
+) -> None:
+    ledger.close()
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+    with pytest.raises(StoreError, match=message):
+        ask(url, query.format(folder=path.parent))
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+    assert not (path.parent / "new.db").exists()
+
+
+def test_rows_are_read_as_they_are_asked_for(ledger: Ledger, url: str) -> None:
+    endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select i from n"
+    with read_sql(url, endless) as (_, rows):
+        assert [next(rows)[0] for _ in range(3)] == [1, 2, 3]
