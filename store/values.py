@@ -45,7 +45,7 @@ def plain_dict(value: Mapping[str, object], at: str) -> dict[str, object]:
     return _plain_mapping(cast("Mapping[object, object]", value), at)
 
 
-def fingerprint(data: Mapping[str, object]) -> str:
+def fingerprint(data: object) -> str:
     """Return the sha256 of plain data, the same for equal data whatever the order of its keys."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
