@@ -8,10 +8,13 @@ median ratio over the rounds is printed. Memory is the peak of what torch alloca
 """
 
 import argparse
+import os
 import statistics
 import time
 from collections.abc import Callable
 from typing import Any
+
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler of memory tells each start and stop
 
 import torch
 import torch.nn.functional as F

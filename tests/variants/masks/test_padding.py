@@ -83,6 +83,13 @@ def test_rules_that_count_tokens_count_real_ones_where_padding_is_on_the_left() 
         assert torch.equal(shifted[1:], rule.dense(1, 1, 5, 5).expand(1, 1, 5, 5))
 
 
+@pytest.mark.parametrize("rule", [Prefix(1), GlobalTokens(1)], ids=repr)
+def test_padding_on_the_left_is_not_among_the_first_tokens(rule: Mask) -> None:
+    row = (LEFT | rule).dense(2, 1, 5, 5)[0, 0]
+    assert not row[3:, :2].any()
+    assert row[3:, 2:].all()
+
+
 def test_padding_that_does_not_matter_moves_nothing() -> None:
     blocks = Blocks(2)
     cells = (blocks & (LEFT | ~LEFT)).dense(2, 1, 5, 5)
