@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import jaxtyping
 import pytest
 
-import studies.tasks  # noqa: F401  (announces its table, which must outlive every test)
+import studies.probes
+import studies.tasks  # noqa: F401  (both announce their tables, which must outlive every test)
 from registry import isolated
 
 

@@ -207,10 +207,19 @@ def without_defaults(config: BaseModel) -> dict[str, Any]:
             kept |= {} if inner == default else {name: inner}
         elif isinstance(value, BaseModel):
             inner = without_defaults(value)
-            kept |= {name: inner} if inner else {}
+            kept |= {name: inner} if inner or value != field.get_default() else {}
         elif field.is_required() or value != field.get_default():
-            kept[name] = list(cast(tuple[Any, ...], value)) if isinstance(value, tuple) else value
+            kept[name] = _plain(value)
     return kept
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON would have it: lists for tuples, mappings for choices in them."""
+    if isinstance(value, BaseModel):
+        return without_defaults(value)
+    return (
+        [_plain(one) for one in cast(tuple[Any, ...], value)] if isinstance(value, tuple) else value
+    )
 
 
 def hash_of(data: Any) -> str:

@@ -1,42 +1,34 @@
-"""The answer of a study: a table per task and metric, and one sentence per arm in plain words."""
+"""The answer of a study, gathered and put into words: one sentence per arm."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from store.intervals import Interval, t_interval
 from studies.plan import Cell, Plan
-from studies.settings import task_of
 from studies.tuning import in_words
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from store.records import Run, Score
+    from studies.alternatives import Alternative
     from studies.tuning import Chosen
-
-METRICS = {
-    "skill": "skill (0 = best blind guess, 1 = all right)",
-    "accuracy": "accuracy (share of right answers)",
-    "exact": "exact match (share of sequences with every answer right)",
-}
-
-COLUMN = 11
-"""The widest cell, such as "-1.20±1.48", with the space after it."""
 
 
 @dataclass(frozen=True)
 class ArmResult:
     """What the confirming runs of one arm on one task say.
 
-    `values` holds the finite values over seeds by (split, metric, length).
+    `values` holds the finite values over seeds by (split, metric, length), without what is told
+    apart by bin; `scores` holds all of them, by run.
     """
 
     cell: Cell
     runs: list["Run"]
     chosen: "Chosen | None"
     values: Mapping[tuple[str, str, int], list[float]]
+    scores: Mapping[int, list["Score"]] = field(default_factory=dict[int, "list[Score]"])
+    alternatives: Sequence["Alternative"] = ()
 
     def interval(self, metric: str, length: int, split: str = "test") -> Interval | None:
         """Mean and 95 % t-interval over seeds; None where nothing was measured."""
@@ -48,13 +40,17 @@ class ArmResult:
         return sum(run.status == status for run in self.runs)
 
 
-def results(
+def gather_results(
     plan: Plan,
     runs: Mapping[Cell, list["Run"]],
     scores: Iterable["Score"],
     chosen: Mapping[Cell, "Chosen"],
+    others: Mapping[Cell, Sequence["Alternative"]] | None = None,
 ) -> list[ArmResult]:
-    """Gather the confirming runs of every arm on every task."""
+    """Gather the confirming runs of every arm on every panel.
+
+    `others` are the settings that are shown beside the chosen one.
+    """
     of_run: dict[int, list[Score]] = defaultdict(list)
     for score in scores:
         of_run[score.run_id].append(score)
@@ -64,14 +60,19 @@ def results(
         values: dict[tuple[str, str, int], list[float]] = defaultdict(list)
         for run in confirming:
             for score in of_run[run.id]:
-                if score.value is not None:
+                if score.value is not None and score.bin is None:
                     values[score.split, score.metric, score.length].append(score.value)
-        gathered.append(ArmResult(cell, confirming, chosen.get(cell), values))
+        own = {run.id: of_run[run.id] for run in confirming}
+        beside = (others or {}).get(cell, ())
+        gathered.append(ArmResult(cell, confirming, chosen.get(cell), values, own, beside))
     return gathered
 
 
 def sentence(plan: Plan, result: ArmResult) -> str:
     """What became of an arm: holds, falls below the threshold, or did not learn."""
+    if plan.config(result.cell).task is None:
+        done = f"{result.count('done')} of {len(result.runs)} runs are done."
+        return " ".join([done, *_remarks(plan, result)])
     threshold = plan.settings.study.threshold
     longest = plan.config(result.cell).training.train_lengths[1]
     trained = result.interval("skill", longest) or result.interval("skill", longest, "validation")
@@ -150,72 +151,3 @@ def cell_text(interval: Interval | None) -> str:
     if interval.low is None or interval.high is None:
         return number(interval.mean)
     return f"{number(interval.mean)}±{number((interval.high - interval.low) / 2)}"
-
-
-def print_answer(console: "Console", plan: Plan, gathered: list[ArmResult]) -> None:
-    """Print task by task: a sentence per arm, then a table per metric."""
-    for panel in range(len(plan.settings.study.panels)):
-        here = [result for result in gathered if result.cell.panel == panel]
-        console.print(f"\n{_protocol(plan, here)}", highlight=False)
-        _print_sentences(console, plan, here)
-        for metric in METRICS:
-            console.print(f"\n  [bold]{METRICS[metric]}[/bold]", highlight=False)
-            for lengths in _fitting(console, plan, here):
-                _print_table(console, plan, here, metric, lengths)
-
-
-def _protocol(plan: Plan, here: list[ArmResult]) -> str:
-    cell = here[0].cell
-    config = plan.config(cell)
-    shortest, longest = config.training.train_lengths
-    shortest = max(shortest, task_of(config.task).min_length)
-    label = plan.panel(cell).label
-    name = f"{label}: {config.task}" if label else str(config.task)
-    return (
-        f"[bold]{name}[/bold], {config.training.steps} steps on lengths {shortest} to {longest}, "
-        f"{plan.settings.study.seeds} seeds; mean ± half of the 95 % t-interval over seeds"
-    )
-
-
-def _print_sentences(console: "Console", plan: Plan, here: list[ArmResult]) -> None:
-    from rich.table import Table
-
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column()
-    for result in here:
-        table.add_row(f"  {result.cell.arm}", sentence(plan, result))
-    console.print(table, highlight=False)
-
-
-def _fitting(console: "Console", plan: Plan, here: list[ArmResult]) -> list[list[int]]:
-    """The tested lengths, in groups whose columns fit side by side, so that nothing is cut."""
-    configs = [plan.config(each.cell) for each in here]
-    lengths = sorted({length for one in configs for length in one.evaluation.test_lengths})
-    label = max(len(name) for name in ("length", *(result.cell.arm for result in here))) + 4
-    group = max(1, (console.width - label) // COLUMN)
-    return [lengths[start : start + group] for start in range(0, len(lengths), group)]
-
-
-def _print_table(
-    console: "Console", plan: Plan, here: list[ArmResult], metric: str, lengths: list[int]
-) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("  length", no_wrap=True)
-    for length in lengths:
-        table.add_column(str(length), justify="right", no_wrap=True)
-    for result in here:
-        cells = [cell_text(result.interval(metric, length)) for length in lengths]
-        table.add_row(f"  {result.cell.arm}", *cells)
-    if metric == "accuracy":
-        floors = floors_of(plan, here[0].cell, lengths)
-        table.add_row("  floor", *[number(floors[length]) for length in lengths], style="dim")
-    console.print(table)
-
-
-def floors_of(plan: Plan, cell: Cell, lengths: list[int]) -> dict[int, float]:
-    """The floor that skill is measured from, at each length."""
-    task = task_of(plan.config(cell).task)
-    return {length: task.floors(length).highest for length in lengths}

@@ -44,14 +44,14 @@ def never_asked(plan: "Plan", budget: str) -> list[Problem]:
     """Hypotheses that even the study as it is written cannot decide: most likely a slip."""
     from studies.gathering import try_to_gather
 
-    left = {one.name for one in plan.settings.study.hypotheses if why_not_asked(plan, one)}
+    left = {one.name for one in plan.settings.study.claims() if why_not_asked(plan, one)}
     own = try_to_gather(plan.study.budgets[budget].settings).settings if left else None
     if own is None:
         return []
     written, file = replace(plan, settings=own), plan.study.file
     return [
         Problem(f"study.hypotheses ({one.name})", why, file=None if file is None else str(file))
-        for one in own.study.hypotheses
+        for one in own.study.claims()
         if one.name in left and (why := why_not_asked(written, one))
     ]
 

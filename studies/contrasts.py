@@ -26,7 +26,7 @@ class Difference:
 
 def asked(plan: "Plan") -> list[Hypothesis]:
     """The hypotheses that this call can decide."""
-    return [claim for claim in plan.settings.study.hypotheses if not why_not_asked(plan, claim)]
+    return [claim for claim in plan.settings.study.claims() if not why_not_asked(plan, claim)]
 
 
 def why_not_asked(plan: "Plan", claim: Hypothesis) -> str:

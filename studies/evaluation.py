@@ -30,8 +30,7 @@ class _Totals:
 
     def add(self, logits: Tensor, targets: Tensor) -> None:
         logits = by_answer(logits, targets)
-        scored = targets != UNSCORED
-        right = (logits.argmax(dim=-1) == targets) & scored
+        scored, right = judged(logits, targets)
         flat = rearrange(logits, "... classes -> (...) classes").double()
         nll = F.cross_entropy(flat, targets.flatten(), ignore_index=UNSCORED, reduction="sum")
         rows = rearrange(scored, "batch ... -> batch (...)")
@@ -43,6 +42,12 @@ class _Totals:
         self.sequences += int(rows.any(dim=-1).sum())
         self.exact += int(whole.sum())
         self.nll += float(nll)
+
+
+def judged(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Which targets are scored, and which of them the logits of each answer get right."""
+    scored = targets != UNSCORED
+    return scored, (logits.argmax(dim=-1) == targets) & scored
 
 
 def by_answer(logits: Tensor, targets: Tensor) -> Tensor:
@@ -91,7 +96,7 @@ def evaluate(
         seed = seeds.seed("positions", split, length)
         positions = torch.Generator(device).manual_seed(seed) if random else None
         try:
-            for batch in _set(task, split, length, seeds, examples, batch_size):
+            for batch in fixed_set(task, split, length, seeds, examples, batch_size):
                 targets = batch.targets.to(device)
                 drawn = [
                     by_answer(predict(model, batch, device, positions), targets)
@@ -105,7 +110,7 @@ def evaluate(
     return measured
 
 
-def _set(
+def fixed_set(
     task: Task, split: str, length: int, seeds: Seeds, examples: int, batch_size: int
 ) -> Iterator[Batch]:
     """A fixed set of examples: a function of the replicate, the split and the length."""

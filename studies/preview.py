@@ -24,7 +24,7 @@ def describe_plan(plan: Plan) -> None:
         ("Arms", list(_arms(plan))),
         (
             "Hypotheses",
-            [line for one in plan.settings.study.hypotheses for line in _claim(plan, one)],
+            [line for one in plan.settings.study.claims() for line in _claim(plan, one)],
         ),
         ("Protocol", list(_protocol(plan))),
         ("Settings", _settings(plan)),
@@ -87,7 +87,8 @@ def _protocol(plan: Plan) -> Iterator[str]:
 def _settings(plan: Plan) -> list[str]:
     """What is shared by all runs, without what is left at its default."""
     kept = without_defaults(plan.settings)
-    kept.get("study", {}).pop("hypotheses", None)
+    for key in ("hypotheses", "explored"):
+        kept.get("study", {}).pop(key, None)
     kept = {key: value for key, value in _plain(kept).items() if value not in ({}, [])}
     text = StringIO()
     yaml = YAML(typ="safe", pure=True)

@@ -5,7 +5,14 @@ from dataclasses import fields
 from itertools import product
 from typing import Annotated, Any, get_type_hints
 
-from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    Strict,
+    ValidationError,
+    model_validator,
+)
 from pydantic import create_model as make_model
 
 from registry.choices import STRICT
@@ -26,6 +33,7 @@ from studies.settings import (
     Whole,
     some,
 )
+from studies.statistics.frozen import LARGEST_FAMILY
 
 TUNING_SEEDS_FROM = 1000
 """Replicates from this number on are used for tuning, those below it for confirming."""
@@ -100,11 +108,12 @@ def _has_default(each: Any) -> bool:
     return each.default is not MISSING
 
 
-def _named_once(claims: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
-    names = [claim.name for claim in claims]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(f"a hypothesis has a name of its own; {twice[0]!r} comes twice")
+def _few(claims: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
+    if len(claims) > LARGEST_FAMILY:
+        raise ValueError(
+            f"at most {LARGEST_FAMILY} hypotheses are primary, since each costs the others power; "
+            f"got {len(claims)}; put the rest under explored"
+        )
     return claims
 
 
@@ -128,7 +137,8 @@ class StudySettings(Strictly):
         tune: The settings that every arm tries: a list of overlays, or a grid of lists.
         tie: Validation nll (nats) within which settings count as equally good.
         threshold: The skill from which an arm has learned, or holds.
-        hypotheses: What is claimed, before the first confirming run.
+        hypotheses: What is claimed before the first confirming run: at most six, the primary ones.
+        explored: Further hypotheses, which are reported as exploratory.
     """
 
     seed: int = 0
@@ -143,7 +153,20 @@ class StudySettings(Strictly):
     tune: Tries | None = None
     tie: Annotated[float, Field(ge=0)] = 0.01
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.8
-    hypotheses: Annotated[tuple[Claim, ...], Strict(False), AfterValidator(_named_once)] = ()
+    hypotheses: Annotated[tuple[Claim, ...], Strict(False), AfterValidator(_few)] = ()
+    explored: Annotated[tuple[Claim, ...], Strict(False)] = ()
+
+    @model_validator(mode="after")
+    def _named_once(self) -> "StudySettings":
+        names = [claim.name for claim in self.claims()]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ValueError(f"a hypothesis has a name of its own; {twice[0]!r} comes twice")
+        return self
+
+    def claims(self) -> tuple[Hypothesis, ...]:
+        """Every hypothesis, the primary ones first."""
+        return (*self.hypotheses, *self.explored)
 
     def declared(self) -> list[Arm]:
         """The arms of the study, those of a crossed design first."""

@@ -2,22 +2,29 @@
 
 import signal
 import sys
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from registry.plugins import load
 from registry.problems import ConfigError
 from registry.table import UnknownNameError
+from studies.alternatives import alternatives
+from studies.answer import ArmResult, gather_results
 from studies.checking import never_asked, plan_problems
 from studies.command import INTERRUPTED, TERMINATED, WORK_FAILED, fail
 from studies.conduct import Conductor, job_for
+from studies.freezing import freeze, frozen_for
 from studies.gathering import try_to_gather
 from studies.plan import Plan
 from studies.study import Study
+
+if TYPE_CHECKING:
+    from store.records import Frozen as Kept
 
 
 class Terminated(BaseException):
@@ -76,6 +83,7 @@ def run(plan: Plan, call: Call) -> None:
     from store.connection import make_engine
     from store.environment import environment_facts, git_facts
     from store.ledger import Ledger
+    from store.results import Results
     from studies.devices import device_facts
     from studies.search import Trials
 
@@ -90,6 +98,10 @@ def run(plan: Plan, call: Call) -> None:
     plan = replace(plan, environment_id=ledger.environment(facts), provenance=provenance)
     conductor = Conductor(plan, ledger, Trials(call.storage))
     conductor.tidy(call.rerun)
+    confirming = [number for numbers in conductor.confirming.values() for number in numbers]
+    results = Results(call.storage)
+    kept = freeze(plan, ledger, results, confirming)
+    results.close()
     if conductor.unfinished():
         _conduct(conductor, call)
     # A reader refuses a file that was moved away or deleted meanwhile.
@@ -100,7 +112,7 @@ def run(plan: Plan, call: Call) -> None:
             f"first is {run_ids[0]}); --rerun {arm} does them again",
             file=sys.stderr,
         )
-    _print_answer(conductor, call.storage)
+    _print_answer(conductor, kept, call.storage)
 
 
 def _conduct(conductor: Conductor, call: Call) -> None:
@@ -132,16 +144,38 @@ def _conduct(conductor: Conductor, call: Call) -> None:
         signal.signal(signal.SIGTERM, before)
 
 
-def _print_answer(conductor: Conductor, storage: str) -> None:
+def results_of(conductor: Conductor) -> list[ArmResult]:
+    """What the stored runs of a plan say, arm by arm."""
+    scores = conductor.ledger.scores(conductor.ids())
+    of_run: dict[int, list[Any]] = defaultdict(list)
+    for score in scores:
+        of_run[score.run_id].append(score)
+    others = {
+        cell: alternatives(
+            conductor.plan,
+            cell,
+            chosen,
+            conductor.tried(cell),
+            [score for number in conductor.tuning[cell] for score in of_run[number]],
+        )
+        for cell, chosen in conductor.chosen.items()
+        if conductor.tuning[cell]
+    }
+    return gather_results(conductor.plan, conductor.runs(), scores, conductor.chosen, others)
+
+
+def _print_answer(conductor: Conductor, kept: "Kept", storage: str) -> None:
     from rich.console import Console
 
-    from studies.answer import print_answer, results
+    from studies.printing import print_answer, print_verdicts
+    from studies.verdicts import verdicts
 
     # Away from a terminal nobody folds lines, and a table must not be cut.
     console = Console() if sys.stdout.isatty() else Console(width=200)
-    runs, scores = conductor.runs(), conductor.ledger.scores(conductor.ids())
-    gathered = results(conductor.plan, runs, scores, conductor.chosen)
+    gathered = results_of(conductor)
+    print_verdicts(console, verdicts(conductor.plan, gathered, frozen_for(conductor.plan, kept)))
     print_answer(console, conductor.plan, gathered)
+    runs = conductor.runs()
     stored = [run for of_cell in runs.values() for run in of_cell]
     print(f"\n{len(stored)} runs in {storage}; `python -m store scores` queries them.")
     failed = [run for run in stored if run.status == "failed"]

@@ -21,8 +21,9 @@ def rate_at(
 
     All schedules but noam rise linearly over the warm-up, to `learning_rate` at its last step.
     Then `constant` stays there, `linear` and `cosine` fall to `final_rate` times it at the last
-    step. `noam` is $learning\_rate \cdot d_{model}^{-1/2} \min(s^{-1/2}, s \cdot w^{-3/2})$ for
-    step s and warm-up w, so there `learning_rate` is a factor, not the peak.
+    step, and stay there beyond it. `noam` is
+    $learning\_rate \cdot d_{model}^{-1/2} \min(s^{-1/2}, s \cdot w^{-3/2})$ for step s and warm-up
+    w, so there `learning_rate` is a factor, not the peak.
 
     Source: Vaswani et al. 2017, equation 3 (arXiv:1706.03762), for noam; Loshchilov and Hutter
     2017 (arXiv:1608.03983), for cosine.
@@ -34,6 +35,6 @@ def rate_at(
         return learning_rate * step / warmup_steps
     if schedule == "constant":
         return learning_rate
-    done = (step - warmup_steps) / max(steps - warmup_steps, 1)
+    done = min((step - warmup_steps) / max(steps - warmup_steps, 1), 1.0)
     fallen = done if schedule == "linear" else (1 - math.cos(math.pi * done)) / 2
     return learning_rate * (1 - (1 - final_rate) * fallen)

@@ -1,5 +1,6 @@
 """The settings of a run, checked strictly: everything that its numbers depend on."""
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -13,7 +14,8 @@ from pydantic import (
     ValidationError,
 )
 
-import studies.tasks  # noqa: F401  (announces the table of tasks)
+import studies.probes  # announces its table, as the next one does
+import studies.tasks  # noqa: F401
 from registry.choices import STRICT, Choice, resolve
 from registry.config import EncoderConfig
 from registry.problems import ConfigError, problems_of
@@ -30,6 +32,14 @@ def _task(value: Any) -> Choice | None:
 
 
 TaskChoice = Annotated[SerializeAsAny[Choice] | None, BeforeValidator(_task)]
+
+
+def _probe(value: Any) -> Choice:
+    return resolve("probe", value)
+
+
+Probe = Annotated[SerializeAsAny[Choice], BeforeValidator(_probe)]
+Probes = Annotated[tuple[Probe, ...], Strict(False)]
 Model = Annotated[SerializeAsAny[Choice] | None, refers("model", "vocab_size", "n_classes")]
 Perform = Annotated[SerializeAsAny[Choice] | None, refers("perform", "work")]
 
@@ -62,10 +72,32 @@ class Strictly(BaseModel):
     model_config = STRICT
 
 
+class Until(Strictly):
+    """A criterion of fit: the mean of a metric over trained lengths reaches a value.
+
+    Args:
+        metric: Of the scores.
+        value: From which on the model fits.
+        stop: Whether training ends there, and goes on to `cap` times its steps where it is not
+            met; if not, the first step at which it is met is noted and nothing changes.
+        cap: See `stop`.
+        every: Steps between looks; null: a fiftieth of the steps.
+        examples: Sequences that each look sees, at each length.
+    """
+
+    metric: Literal["accuracy", "exact", "skill"] = "accuracy"
+    value: Annotated[float, Field(gt=0, le=1)] = 0.99
+    stop: bool = True
+    cap: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 3.0
+    every: Count | None = None
+    examples: Count = 64
+
+
 class Training(Strictly):
     """How a run is trained. `train_lengths` is [shortest, longest]; each batch has one length.
 
-    No steps at all leave the model as it was initialized.
+    No steps at all leave the model as it was initialized. `examples` is how many sequences there
+    are to train on, "infinite" for fresh ones at every step. `until` trains to the same fit.
     """
 
     steps: Whole = 600
@@ -78,18 +110,32 @@ class Training(Strictly):
     final_rate: Annotated[float, Field(ge=0, le=1)] = 0.1
     train_lengths: Annotated[Range, AfterValidator(_ascending)] = (2, 16)
     dtype: Literal["float32", "float64", "bfloat16"] = "float32"
+    examples: Count | Literal["infinite"] = "infinite"
+    until: Until | None = None
+
+    @property
+    def last_step(self) -> int:
+        """The step at which training ends at the latest."""
+        if self.until is None or not self.until.stop:
+            return self.steps
+        return math.ceil(self.steps * self.until.cap)
 
 
 class Evaluation(Strictly):
     """What is measured after training: `examples` sequences at each of `test_lengths`.
 
     Where positions are random, predicted probabilities are averaged over `position_draws` draws.
+    `checkpoints` says how often that is done before, evenly spread over the steps, on
+    `checkpoint_examples` sequences a length; `probes` look into the model.
     """
 
     test_lengths: Lengths = (16, 32, 64)
     examples: Count = 512
     batch_size: Count = 128
     position_draws: Count = 1
+    checkpoints: Whole = 0
+    checkpoint_examples: Count = 128
+    probes: Probes = ()
 
 
 class StudySeed(Strictly):
@@ -129,6 +175,17 @@ def check_run(data: Mapping[str, Any]) -> RunConfig:
         return RunConfig(**data)
     except ValidationError as error:
         raise ConfigError(problems_of(error, RunConfig)) from None
+
+
+def probe_of(chosen: Choice) -> Any:
+    """The probe that a choice names.
+
+    Raises:
+        ConfigError: If the probe refuses its options.
+    """
+    from registry.choices import build_part
+
+    return build_part("probe", chosen)
 
 
 def task_of(chosen: Choice | None) -> Any:

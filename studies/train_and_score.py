@@ -3,12 +3,14 @@
 import torch
 from torch import nn
 
+from studies.data import trained_lengths
 from studies.evaluation import evaluate, validation_lengths
 from studies.models import build_model, width_of
 from studies.outcome import Measured, Outcome, Work
 from studies.settings import task_of
 from studies.tasks.task import Task
 from studies.training import Curves, DivergedError, train
+from studies.watching import Watch
 
 
 def perform(work: Work) -> Outcome:
@@ -20,30 +22,35 @@ def perform(work: Work) -> Outcome:
     model = build_model(config, work.seeds)
     model = model.to(work.device, getattr(torch, config.training.dtype))
     outcome = Outcome(parameters=sum(one.numel() for one in model.parameters()), model=model)
-    curves = Curves(config.training.steps)
+    curves, watch = Curves(config.training.last_step), Watch(model, task, work)
     try:
-        width = width_of(config)
-        train(model, task, config.training, width, work.seeds, work.device, curves, work.after_step)
-        outcome.scores = score(model, task, work)
+        watch.before()
+        steps = train(
+            model,
+            task,
+            config.training,
+            width_of(config),
+            work.seeds,
+            work.device,
+            curves,
+            work.after_step,
+            watch.during,
+        )
+        watch.after(steps)
+        outcome.scores = [*score(model, task, work), *watch.scores]
+        outcome.provenance["steps"] = steps
     except DivergedError as error:
         outcome.status, outcome.reason, outcome.model = "diverged", str(error), None
-    outcome.curves = curves.points
-    training = config.training
-    outcome.provenance = {
-        "optimizer": "AdamW",
-        "schedule": training.schedule,
-        "steps": training.steps,
-    }
+    outcome.curves = curves.points + watch.points
+    outcome.provenance |= {"optimizer": "AdamW", "schedule": config.training.schedule}
     return outcome
 
 
 def score(model: nn.Module, task: Task, work: Work) -> list[Measured]:
     """Accuracy, exact match, skill and nll at trained lengths (validation) and at tested ones."""
-    config = work.config
-    shortest, longest = config.training.train_lengths
-    trained = validation_lengths(max(shortest, task.min_length), longest)
-    splits = {"validation": trained, "test": list(config.evaluation.test_lengths)}
-    settings = config.evaluation
+    settings = work.config.evaluation
+    trained = validation_lengths(*trained_lengths(task, work.config.training))
+    splits = {"validation": trained, "test": list(settings.test_lengths)}
     return [
         measured
         for split, lengths in splits.items()

@@ -1,7 +1,7 @@
-"""Training: fresh data every step, one length a batch, stopped at the first number that is lost."""
+"""Training: one length a batch, stopped at the first number that is lost."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
+from studies.data import batches
 from studies.evaluation import UNSCORED, by_answer, logits_of
 from studies.outcome import Point
 from studies.schedules import rate_at
@@ -57,11 +58,14 @@ def train(
     device: torch.device,
     curves: Curves,
     after_step: Callable[[], None] = lambda: None,
-) -> None:
-    """Train a model in place with AdamW.
+    watch: Callable[[int], bool] = lambda step: False,
+) -> int:
+    """Train a model in place with AdamW; return the last step.
 
     The loss is the cross-entropy averaged over the scored answers of a batch. Weight decay acts on
-    matrices alone. Metrics go to `curves` even if training ends early.
+    matrices alone. Metrics go to `curves` even if training ends early. `watch` is told each step
+    after it, and ends the training by True. Steps beyond `config.steps`, which a criterion of fit
+    may allow, go on at the rate of the last one.
 
     Raises:
         DivergedError: At the first loss or gradient that is not finite.
@@ -73,6 +77,7 @@ def train(
     positions = torch.Generator(device).manual_seed(seeds.seed("positions"))
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seeds.seed("dropout"))
+        step = 0
         for step, batch in enumerate(batches(task, config, seeds), start=1):
             rate = rate_at(
                 step,
@@ -93,15 +98,10 @@ def train(
             optimizer.step()
             curves.add(step, loss=value, gradient_norm=norm, learning_rate=rate)
             after_step()
-
-
-def batches(task: Task, config: Training, seeds: Seeds) -> Iterator[Batch]:
-    """The batches of a training: each is a function of the replicate and of its step alone."""
-    shortest, longest = config.train_lengths
-    low, high = max(shortest, task.min_length), longest
-    lengths = torch.randint(low, high + 1, (config.steps,), generator=seeds.generator("order"))
-    for step, length in enumerate(lengths.tolist(), start=1):
-        yield task.sample(seeds.generator("data", "train", step), config.batch_size, length)
+            if watch(step):
+                break
+    curves.close(step)
+    return step
 
 
 def batch_loss(

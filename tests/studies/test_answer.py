@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from store.intervals import Interval
-from studies.answer import ArmResult, cell_text, number, print_answer, sentence
+from studies.answer import ArmResult, cell_text, number, sentence
 from studies.extrapolation import QUICK, STUDY
 from studies.gathering import gather
 from studies.plan import Cell, Plan
+from studies.printing import print_answer
 from studies.search import RATE
 from studies.tuning import Chosen
 

@@ -1,0 +1,81 @@
+"""Freeze the plan of a study before its first confirming run; what comes later is exploratory."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from registry.config import hash_of
+from studies.hypothesis import Hypothesis
+from studies.plan import Plan
+from studies.statistics.frozen import Frozen
+
+if TYPE_CHECKING:
+    from store.ledger import Ledger
+    from store.records import Frozen as Kept
+    from store.results import Results
+
+CHOSEN_LATER = ("panels", "arms", "factors", "only", "seeds", "hypotheses", "explored")
+"""Settings of the study that may change without making another protocol of it."""
+
+
+def protocol_of(plan: Plan) -> dict[str, Any]:
+    """What is frozen: the question, who is compared with whom, on what, and by how many seeds.
+
+    `frame` and `panels` are fingerprints of the rest: with another one, runs are other runs.
+    """
+    settings = plan.settings.model_dump(mode="json")
+    study = {key: value for key, value in settings["study"].items() if key not in CHOSEN_LATER}
+    shared = {**settings, "study": study, "study name": plan.study.name}
+    panels = [panel.model_dump(mode="json") for panel in plan.settings.study.panels]
+    return {
+        "question": plan.study.question,
+        "variables": list(plan.variables),
+        "arms": list(plan.arms),
+        "seeds": plan.settings.study.seeds,
+        "hypotheses": [_plain(one) for one in plan.settings.study.hypotheses],
+        "tried": plan.settings.study.settings(),
+        "selection": "lowest mean validation nll at trained lengths",
+        "frame": hash_of(shared),
+        "panels": {label: hash_of(one) for label, one in zip(plan.labels(), panels, strict=True)},
+    }
+
+
+def freeze(plan: Plan, ledger: "Ledger", results: "Results", run_ids: Sequence[int]) -> "Kept":
+    """The first protocol that was frozen for the runs of this plan; this one, if there is none.
+
+    Args:
+        plan: The plan.
+        ledger: Where it is kept.
+        results: What is kept there already.
+        run_ids: The confirming runs of the plan so far.
+    """
+    protocol = protocol_of(plan)
+    for kept in results.protocols(study=plan.study.name):
+        same = kept.protocol.get("frame") == protocol["frame"]
+        if same and _panels(kept.protocol) & _panels(protocol):
+            return kept
+    return ledger.freeze(plan.study.name, protocol, run_ids)
+
+
+def frozen_for(plan: Plan, kept: "Kept") -> Frozen:
+    """What the kept protocol fixed for this plan: nothing, where runs had begun before it.
+
+    Nor is anything fixed for a call with fewer seeds than were announced.
+    """
+    announced, protocol = kept.protocol, protocol_of(plan)
+    if kept.runs_before or plan.settings.study.seeds < announced["seeds"]:
+        return Frozen((), ())
+    panels = {label for label, _ in _panels(announced) & _panels(protocol)}
+    claims = [one for one in announced["hypotheses"] if one["panel"] in panels]
+    seeds = tuple(range(announced["seeds"]))
+    return Frozen(
+        tuple(Hypothesis(**{**one, "lengths": tuple(one["lengths"])}) for one in claims), seeds
+    )
+
+
+def _panels(protocol: dict[str, Any]) -> set[tuple[str, str]]:
+    return set(protocol.get("panels", {}).items())
+
+
+def _plain(hypothesis: Hypothesis) -> dict[str, Any]:
+    return {**asdict(hypothesis), "lengths": list(hypothesis.lengths)}

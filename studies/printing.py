@@ -1,0 +1,148 @@
+"""Print an answer: the verdicts, then panel by panel a sentence per arm and a table per metric."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from store.intervals import Interval
+from studies.answer import ArmResult, cell_text, number, sentence
+from studies.plan import Cell, Plan
+from studies.settings import task_of
+from studies.statistics.sentences import sentence as said
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from studies.statistics.verdict import Verdict
+
+METRICS = {
+    "skill": "skill (0 = best blind guess, 1 = all right)",
+    "accuracy": "accuracy (share of right answers)",
+    "exact": "exact match (share of sequences with every answer right)",
+}
+
+COLUMN = 11
+"""The widest cell, such as "-1.20±1.48", with the space after it."""
+
+
+def print_verdicts(console: "Console", verdicts: "Sequence[Verdict]") -> None:
+    """Print one sentence per hypothesis."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="bold", max_width=28)
+    table.add_column()
+    for verdict in verdicts:
+        table.add_row(verdict.hypothesis.name, " ".join([said(verdict), *verdict.notes]))
+    if verdicts:
+        console.print(table, highlight=False)
+
+
+def print_answer(console: "Console", plan: Plan, gathered: list[ArmResult]) -> None:
+    """Print panel by panel: a sentence per arm, then a table per metric."""
+    for panel in range(len(plan.settings.study.panels)):
+        here = [result for result in gathered if result.cell.panel == panel]
+        console.print(f"\n{_protocol(plan, here)}", highlight=False)
+        _print_sentences(console, plan, here)
+        for metric in _metrics(plan, here):
+            console.print(f"\n  [bold]{METRICS.get(metric, metric)}[/bold]", highlight=False)
+            for lengths in _fitting(console, plan, here, metric):
+                _print_table(console, plan, here, metric, lengths)
+        _print_by_bin(console, here)
+        _print_alternatives(console, here)
+
+
+def _print_alternatives(console: "Console", here: list[ArmResult]) -> None:
+    """Print how far other settings carried, where one fits as well or is better on the test."""
+    told = [(one.cell.arm, other) for one in here for other in one.alternatives]
+    if not told:
+        return
+    console.print("\n  [bold]settings that tuning tried[/bold] (tuning runs)", highlight=False)
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    shown = ""
+    for arm, other in told:
+        table.add_row("" if arm == shown else f"  {arm}", str(other))
+        shown = arm
+    console.print(table, highlight=False)
+
+
+def _metrics(plan: Plan, here: list[ArmResult]) -> list[str]:
+    """What has a table: the usual metrics of a task, else whatever was measured."""
+    if plan.config(here[0].cell).task is not None:
+        return list(METRICS)
+    return sorted({metric for result in here for _, metric, _ in result.values})
+
+
+def _protocol(plan: Plan, here: list[ArmResult]) -> str:
+    cell = here[0].cell
+    config = plan.config(cell)
+    ending = f"{plan.settings.study.seeds} seeds; mean ± half of the 95 % t-interval over seeds"
+    if config.task is None:
+        return f"[bold]{cell.task}[/bold], {ending}"
+    shortest, longest = config.training.train_lengths
+    shortest = max(shortest, task_of(config.task).min_length)
+    label = plan.panel(cell).label
+    name = f"{label}: {config.task}" if label else str(config.task)
+    steps = f"{config.training.steps} steps on lengths {shortest} to {longest}"
+    return f"[bold]{name}[/bold], {steps}, {ending}"
+
+
+def _print_sentences(console: "Console", plan: Plan, here: list[ArmResult]) -> None:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column()
+    for result in here:
+        table.add_row(f"  {result.cell.arm}", sentence(plan, result))
+    console.print(table, highlight=False)
+
+
+def _fitting(console: "Console", plan: Plan, here: list[ArmResult], metric: str) -> list[list[int]]:
+    """The tested lengths, in groups whose columns fit side by side, so that nothing is cut."""
+    tested = {one for each in here for one in plan.config(each.cell).evaluation.test_lengths}
+    measured = {length for each in here for _, name, length in each.values if name == metric}
+    lengths = sorted(tested if metric in METRICS else measured)
+    label = max(len(name) for name in ("length", *(result.cell.arm for result in here))) + 4
+    group = max(1, (console.width - label) // COLUMN)
+    return [lengths[start : start + group] for start in range(0, len(lengths), group)]
+
+
+def _print_table(
+    console: "Console", plan: Plan, here: list[ArmResult], metric: str, lengths: list[int]
+) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("  length", no_wrap=True)
+    for length in lengths:
+        table.add_column(str(length), justify="right", no_wrap=True)
+    told = cell_text if metric in METRICS else _any_number
+    for result in here:
+        cells = [told(result.interval(metric, length)) for length in lengths]
+        table.add_row(f"  {result.cell.arm}", *cells)
+    if metric == "accuracy":
+        floors = floors_of(plan, here[0].cell, lengths)
+        table.add_row("  floor", *[number(floors[length]) for length in lengths], style="dim")
+    console.print(table)
+
+
+def _any_number(interval: Interval | None) -> str:
+    return "n/a" if interval is None else f"{interval.mean:.3g}"
+
+
+def _print_by_bin(console: "Console", here: list[ArmResult]) -> None:
+    """Say what was measured by bin, such as by layer, which is too much for a table."""
+    found = {
+        score.metric
+        for result in here
+        for scores in result.scores.values()
+        for score in scores
+        if score.bin is not None
+    }
+    if found:
+        names = ", ".join(sorted(found))
+        console.print(f"\n  Also measured, by bin: {names} (python -m store scores)")
+
+
+def floors_of(plan: Plan, cell: Cell, lengths: list[int]) -> dict[int, float]:
+    """The floor that skill is measured from, at each length."""
+    task = task_of(plan.config(cell).task)
+    return {length: task.floors(length).highest for length in lengths}

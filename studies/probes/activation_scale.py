@@ -1,0 +1,57 @@
+"""Activation scale: how large the residual stream is after each layer."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from studies.outcome import Measured
+from studies.probes.probe import Probe, Scene, blocks_of
+
+
+class ActivationScale(Probe):
+    r"""The root mean square of the states that leave each layer.
+
+    $\sqrt{\operatorname{mean} x_l^2}$ over the entries at real positions of a fixed batch, with the
+    layer l as bin. A layer that is used several times counts once for each use.
+
+    Source: Xiong et al. 2020, lemma 2 (arXiv:2002.04745), on how the stream of a Pre-LN
+    encoder grows with depth.
+
+    Args:
+        examples: Sequences of the batch.
+        steps: After which steps it is measured during training.
+    """
+
+    name: ClassVar[str] = "activation_scale"
+
+    def __init__(self, examples: int = 64, steps: tuple[int, ...] = ()) -> None:
+        super().__init__(steps)
+        self.examples = examples
+
+    @torch.no_grad()
+    def measure(self, scene: Scene) -> Iterable[Measured]:
+        batch = scene.batch(self.examples)
+        scales: list[float] = []
+
+        def note(module: Any, inputs: Any, output: Any) -> None:
+            states: Tensor = output[0] if isinstance(output, tuple) else output
+            scales.append(states[batch.keep].double().square().mean().sqrt().item())
+
+        layers = dict.fromkeys(blocks_of(scene.model, self.name))
+        handles = [layer.register_forward_hook(note) for layer in layers]
+        try:
+            scene.model(batch.tokens)
+        finally:
+            for handle in handles:
+                handle.remove()
+        for layer, scale in enumerate(scales):
+            yield Measured(
+                "validation",
+                scene.longest_trained,
+                "activation_scale",
+                self.examples,
+                scale,
+                bin=layer,
+            )

@@ -1,0 +1,86 @@
+"""Attention: how spread the weights of each layer are, and how far away they look."""
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+import torch
+from einops import rearrange, repeat
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from studies.outcome import Measured
+from studies.probes.probe import Probe, Scene
+
+
+class Attention(Probe):
+    r"""The entropy of the attention weights, their largest share, and where they lie.
+
+    For each layer l as bin, averaged over heads and real queries: `attention_entropy`
+    $-\sum_k a_k \ln a_k$ in nats, and `attention_top` $\max_k a_k$. With `offsets`, for each layer
+    l `attention_offset.l`: the mean weight at key - query, with that offset as bin.
+
+    Source: Clark et al. 2019 (arXiv:1906.04341).
+
+    Args:
+        examples: Sequences of the batch, of the longest trained length.
+        offsets: Offsets up to this one, on both sides, are told apart; 0 leaves them out.
+        steps: After which steps it is measured during training.
+    """
+
+    name: ClassVar[str] = "attention"
+
+    def __init__(self, examples: int = 32, offsets: int = 0, steps: tuple[int, ...] = ()) -> None:
+        super().__init__(steps)
+        self.examples, self.offsets = examples, offsets
+
+    @torch.no_grad()
+    def measure(self, scene: Scene) -> Iterable[Measured]:
+        batch = scene.batch(self.examples)
+        try:
+            weights = scene.model(batch.tokens, need_weights=True).weights
+        except TypeError as error:
+            raise ValueError(
+                f"{self.name} needs a model that returns its weights when called with "
+                f"need_weights=True; {type(scene.model).__name__} does not; leave it out of "
+                "evaluation.probes"
+            ) from error
+        for layer, found in enumerate(weights):
+            entropy = torch.special.entr(found.double()).sum(dim=-1)
+            top = found.double().amax(dim=-1)
+            for metric, value in (("attention_entropy", entropy), ("attention_top", top)):
+                mean = _over_real(value, batch.keep)
+                yield self._told(scene, metric, mean, layer)
+            yield from self._at_offsets(scene, layer, found.double(), batch.keep)
+
+    def _at_offsets(
+        self,
+        scene: Scene,
+        layer: int,
+        weights: Float[Tensor, "batch heads query key"],
+        keep: Bool[Tensor, "batch seq"],
+    ) -> Iterator[Measured]:
+        seq = weights.shape[-1]
+        far = min(self.offsets, seq - 1)
+        for offset in range(-far, far + 1) if far else ():
+            on = torch.diagonal(weights, offset, dim1=-2, dim2=-1)
+            queries = keep[:, max(0, -offset) : seq - max(0, offset)]
+            yield self._told(scene, f"attention_offset.{layer}", _over_real(on, queries), offset)
+
+    def _told(self, scene: Scene, metric: str, value: float, where: int) -> Measured:
+        return Measured(
+            "validation", scene.longest_trained, metric, self.examples, value, bin=where
+        )
+
+
+def _over_real(
+    values: Float[Tensor, "batch heads query"], keep: Bool[Tensor, "batch query"]
+) -> float:
+    """The mean over heads and real queries."""
+    real = repeat(keep, "batch query -> batch heads query", heads=values.shape[1])
+    return (
+        rearrange(values, "batch heads query -> (batch heads query)")[
+            rearrange(real, "batch heads query -> (batch heads query)")
+        ]
+        .mean()
+        .item()
+    )

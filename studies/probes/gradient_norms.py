@@ -1,0 +1,67 @@
+"""Gradient norms: how large the gradient of each layer's parameters is."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from studies.outcome import Measured
+from studies.probes.probe import Probe, Scene
+from studies.training import batch_loss
+
+LAYER = re.compile(r"(?:^|\.)blocks\.(\d+)\.")
+
+
+class GradientNorms(Probe):
+    r"""The norm of the gradient of the mean loss, for the parameters of each layer together.
+
+    $\|\partial L / \partial \theta_l\|_2$ on a fixed batch of the longest trained length, with the
+    layer l as bin; parameters outside all layers (embedding, final norm, head) are left out. In a
+    model without `blocks`, the whole gradient without a bin.
+
+    Source: Xiong et al. 2020, theorem 1 (arXiv:2002.04745), about the second matrix of the
+    feed-forward sublayer of the last layer; `only` with a part of its name singles it out.
+
+    Args:
+        only: A part that the names of the parameters have to contain; "" takes all.
+        examples: Sequences of the batch.
+        steps: After which steps it is measured during training.
+    """
+
+    name: ClassVar[str] = "gradient_norms"
+
+    def __init__(self, only: str = "", examples: int = 64, steps: tuple[int, ...] = ()) -> None:
+        super().__init__(steps)
+        self.only, self.examples = only, examples
+
+    def measure(self, scene: Scene) -> Iterable[Measured]:
+        squares: dict[int | None, Tensor] = defaultdict(
+            lambda: torch.zeros((), dtype=torch.float64)
+        )
+        named = {
+            name: one
+            for name, one in scene.model.named_parameters()
+            if one.requires_grad and self.only in name
+        }
+        if not named:
+            raise ValueError(f"no parameter of this model has {self.only!r} in its name")
+        batch = scene.batch(self.examples)
+        loss = batch_loss(scene.model, batch, scene.device)
+        gradients = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
+        layered = any(LAYER.search(name) for name in named)
+        for name, gradient in zip(named, gradients, strict=True):
+            found = LAYER.search(name)
+            if gradient is not None and (found or not layered):
+                squares[int(found[1]) if found else None] += gradient.double().square().sum().cpu()
+        for layer, square in sorted(squares.items(), key=lambda pair: pair[0] or 0):
+            yield Measured(
+                "validation",
+                scene.longest_trained,
+                "gradient_norm",
+                self.examples,
+                square.sqrt().item(),
+                bin=layer,
+            )

@@ -1,0 +1,109 @@
+"""The contract of a probe: what it measures, and when it is asked."""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from studies.evaluation import by_answer, fixed_set, judged, predict
+from studies.outcome import Measured
+from studies.seeds import Seeds
+from studies.settings import RunConfig
+from studies.tasks.task import Batch, Task
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a probe sees: a model in evaluation mode, its task, and a run's config and streams."""
+
+    model: nn.Module
+    task: Task
+    config: RunConfig
+    seeds: Seeds
+    device: torch.device
+
+    @property
+    def longest_trained(self) -> int:
+        """The longest trained length."""
+        return self.config.training.train_lengths[1]
+
+    def batch(self, examples: int, length: int | None = None) -> Batch:
+        """Sequences to look at, the same at every call and for every arm of a replicate.
+
+        Args:
+            examples: How many.
+            length: Of each; None: the longest trained length.
+        """
+        length = self.longest_trained if length is None else length
+        generator = self.seeds.generator("evaluation", "probe", length)
+        drawn = self.task.sample(generator, examples, length)
+        return Batch(
+            drawn.tokens.to(self.device), drawn.targets.to(self.device), drawn.keep.to(self.device)
+        )
+
+    def answered(self, length: int) -> Iterator[tuple[Batch, Tensor, Tensor]]:
+        """The test set of a length, batch by batch, with which answers are scored and right."""
+        evaluation = self.config.evaluation
+        sizes = evaluation.examples, evaluation.batch_size
+        for batch in fixed_set(self.task, "test", length, self.seeds, *sizes):
+            targets = batch.targets.to(self.device)
+            logits = by_answer(predict(self.model, batch, self.device), targets)
+            yield batch, *judged(logits, targets)
+
+
+class Probe(ABC):
+    """Looks into a model, and changes nothing.
+
+    It is asked before the first step, after each of `steps`, and after the last one. What it
+    measures before and during training becomes points of curves, `metric[bin]@length` by step;
+    what it measures at the end becomes scores as well. The constructor takes the probe's own
+    options, with defaults and annotations; a config accepts exactly these. Most probes measure
+    the same at each of these moments: they define `measure` alone.
+
+    A model that a probe cannot look into is refused by a ValueError that says what is missing.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, steps: tuple[int, ...] = ()) -> None:
+        self.steps = steps
+
+    @abstractmethod
+    def measure(self, scene: Scene) -> Iterable[Measured]:
+        """What the model at hand shows."""
+
+    def before(self, scene: Scene) -> Iterable[Measured]:
+        """What is measured before the first step."""
+        return self.measure(scene)
+
+    def during(self, scene: Scene, step: int) -> Iterable[Measured]:
+        """What is measured after one of `steps`."""
+        return self.measure(scene)
+
+    def after(self, scene: Scene) -> Iterable[Measured]:
+        """What is measured after the last step."""
+        return self.measure(scene)
+
+    def __repr__(self) -> str:
+        options = list(inspect.signature(type(self)).parameters)
+        shown = ", ".join(f"{option}={getattr(self, option)!r}" for option in options)
+        return f"{self.name}({shown})"
+
+
+def blocks_of(model: nn.Module, name: str) -> nn.ModuleList:
+    """The layers of a model.
+
+    Raises:
+        ValueError: If it has no `blocks`.
+    """
+    blocks = getattr(model, "blocks", None)
+    if not isinstance(blocks, nn.ModuleList):
+        raise ValueError(
+            f"{name} looks at the blocks of a model, in a ModuleList called blocks; "
+            f"{type(model).__name__} has none; leave it out of evaluation.probes"
+        )
+    return blocks

@@ -1,0 +1,54 @@
+"""Scores by index: how often the answer at each place of the output is right."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from einops import reduce
+from torch import Tensor
+
+from studies.outcome import Measured
+from studies.probes.probe import Probe, Scene
+from variants.positions import BeyondTableError
+
+
+class ScoresByIndex(Probe):
+    """Accuracy at each output index, at every tested length, with the index as bin.
+
+    The test sets are those of the scores, so the mean over indices, weighted by `n`, is the
+    accuracy at that length. A task with one answer a sequence has index 0 alone; the several
+    answers of one place count together. A length that the model refuses has no bins.
+
+    Source: Anil et al. 2022 (arXiv:2207.04901), on errors that begin somewhere along a sequence.
+
+    Args:
+        steps: After which steps it is measured during training as well.
+    """
+
+    name: ClassVar[str] = "scores_by_index"
+
+    def __init__(self, steps: tuple[int, ...] = ()) -> None:
+        super().__init__(steps)
+
+    def before(self, scene: Scene) -> Iterable[Measured]:
+        return ()
+
+    def measure(self, scene: Scene) -> Iterator[Measured]:
+        for length in scene.config.evaluation.test_lengths:
+            asked, known = Counter[int](), Counter[int]()
+            try:
+                for _, scored, right in scene.answered(length):
+                    asked.update(_by_index(scored))
+                    known.update(_by_index(right))
+            except BeyondTableError:
+                continue
+            for index, n in sorted(asked.items()):
+                share = known[index] / n
+                yield Measured("test", length, "accuracy", n, share, known[index], bin=index)
+
+
+def _by_index(answers: Tensor) -> dict[int, int]:
+    """How many answers at each index are true; without those where none is."""
+    pattern = {1: "batch -> 1", 2: "batch seq -> seq", 3: "batch seq answers -> seq"}
+    counts = reduce(answers.long(), pattern[answers.ndim], "sum")
+    return {index: int(count) for index, count in enumerate(counts.tolist()) if count}

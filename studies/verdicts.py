@@ -1,0 +1,58 @@
+"""Verdicts: from the confirming runs of a plan to what the seeds say about its hypotheses."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from studies.answer import ArmResult
+from studies.plan import Plan
+from studies.settings import RunConfig, task_of
+from studies.statistics.frozen import Frozen
+from studies.statistics.judging import judge
+from studies.statistics.outcomes import ArmOutcome, Measure, SeedOutcome
+from studies.statistics.verdict import Verdict
+
+if TYPE_CHECKING:
+    from store.records import Run, Score
+
+
+def verdicts(plan: Plan, gathered: Sequence[ArmResult], frozen: Frozen) -> list[Verdict]:
+    """Judge the hypotheses that a call can decide, the primary ones first."""
+    from studies.contrasts import asked
+
+    study = plan.settings.study
+    outcomes = {(one.cell.task, one.cell.arm): outcome_of(plan, one) for one in gathered}
+    return judge(asked(plan), outcomes, frozen, study.threshold)
+
+
+def outcome_of(plan: Plan, result: ArmResult) -> ArmOutcome:
+    """What came of the confirming seeds of an arm, as statistics take it."""
+    config = plan.config(result.cell)
+    longest = None if config.task is None else config.training.train_lengths[1]
+    seeds = {run.seed: _seed(run, result.scores.get(run.id, ()), longest) for run in result.runs}
+    reason = "" if result.chosen is None else result.chosen.reason
+    return ArmOutcome(seeds, longest, _floors(config), reason)
+
+
+def _seed(run: "Run", scores: Sequence["Score"], longest: int | None) -> SeedOutcome:
+    values: dict[Measure, float | None] = {}
+    for split in ("train", "validation", "test"):
+        for score in scores:
+            if score.split == split:
+                values[metric_of(score), score.length] = score.value
+    return SeedOutcome(
+        run.status, values, None if longest is None else values.get(("skill", longest))
+    )
+
+
+def metric_of(score: "Score") -> str:
+    """The name of what was measured; one of several bins is `metric[bin]`."""
+    return score.metric if score.bin is None else f"{score.metric}[{score.bin}]"
+
+
+def _floors(config: RunConfig) -> dict[Measure, float]:
+    """The accuracy that skill is measured from, which a diverged seed is counted with."""
+    if config.task is None:
+        return {}
+    task = task_of(config.task)
+    lengths = config.evaluation.test_lengths
+    return {("accuracy", length): task.floors(length).highest for length in lengths}

@@ -1,0 +1,78 @@
+"""Training data: fresh sequences, or a fixed number of them."""
+
+from collections import Counter
+
+import pytest
+import torch
+
+from studies.data import batches, trained_lengths
+from studies.seeds import Seeds
+from studies.settings import Training, Until
+from studies.tasks.shift import Shift
+from studies.tasks.task import Batch
+
+TASK = Shift(k=1, alphabet=50)
+
+
+def first(count: int, training: Training, replicate: int = 0) -> list[Batch]:
+    training = training.model_copy(update={"steps": count})
+    return list(batches(TASK, training, Seeds(0, replicate)))
+
+
+def rows(found: list[Batch]) -> set[tuple[int, ...]]:
+    return {tuple(row) for batch in found for row in batch.tokens.tolist()}
+
+
+def test_a_small_set_of_examples_is_all_that_is_ever_seen() -> None:
+    training = Training(examples=20, batch_size=8, train_lengths=(6, 9))
+
+    seen = rows(first(300, training))
+
+    assert len(seen) == 20
+    assert {len(row) for row in seen} <= {6, 7, 8, 9}
+
+
+def test_every_example_is_seen_about_equally_often() -> None:
+    """With one example a batch, 3000 draws from 6 are 500 each, give or take 20."""
+    training = Training(examples=6, batch_size=1, train_lengths=(6, 6))
+
+    counts = Counter(row for batch in first(3000, training) for row in rows([batch]))
+
+    assert len(counts) == 6
+    assert all(abs(count - 500) < 100 for count in counts.values())
+
+
+def test_a_batch_has_no_example_twice() -> None:
+    training = Training(examples=5, batch_size=64, train_lengths=(6, 6))
+
+    assert all(len(rows([batch])) == 5 == len(batch.tokens) for batch in first(10, training))
+
+
+def test_fresh_examples_never_come_again() -> None:
+    training = Training(batch_size=8, train_lengths=(6, 9))
+
+    assert len(rows(first(50, training))) == 50 * 8
+
+
+@pytest.mark.parametrize("examples", ["infinite", 30])
+def test_the_data_of_a_replicate_is_the_same_at_every_call(examples: int | str) -> None:
+    training = Training(examples=examples, train_lengths=(3, 9))  # type: ignore[arg-type]
+
+    one, same, other = (first(5, training, replicate) for replicate in (0, 0, 1))
+
+    assert all(torch.equal(a.tokens, b.tokens) for a, b in zip(one, same, strict=True))
+    assert rows(one) != rows(other)
+
+
+def test_steps_beyond_the_planned_ones_change_none_before() -> None:
+    exact = Training(steps=4, train_lengths=(3, 9))
+    longer = exact.model_copy(update={"until": Until()})
+
+    short, long = (list(batches(TASK, one, Seeds(0, 0))) for one in (exact, longer))
+
+    assert (len(short), len(long)) == (4, 12)
+    assert all(torch.equal(a.tokens, b.tokens) for a, b in zip(short, long[:4], strict=True))
+
+
+def test_lengths_without_answers_are_no_trained_lengths() -> None:
+    assert trained_lengths(Shift(k=3), Training(train_lengths=(2, 16))) == (4, 16)
