@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from studies.statistics.contrasts import contrast
 from studies.statistics.crossed_factors import Cells, crossed
 
 
@@ -87,6 +88,36 @@ def test_an_interval_of_one_contrast_of_two_cells_is_welchs() -> None:
     t = np.asarray(stats.ttest_ind(b, a, equal_var=False)[0])
     assert first.contrast.standard_error == pytest.approx(first.contrast.effect / t / 2**0.5)
     assert interaction.contrast.effect == 0
+
+
+def test_the_intervals_of_a_design_share_its_error() -> None:
+    found = cells(CROSSING)
+    samples = [list(found[key].values()) for key in CROSSING]
+
+    *_, interaction = crossed(found, draws=9)
+
+    assert interaction.contrast == contrast(samples, [1.0, -1.0, -1.0, 1.0], family=3)
+
+
+@pytest.mark.parametrize("kind", ["first", "second", "interaction"])
+def test_effects_that_are_not_asked_for_play_no_part(kind: str) -> None:
+    noise = cells(dict.fromkeys(ADDITIVE, 0.5), spread=0.1, seed=3)
+    moved = {
+        (first, second): {
+            seed: value
+            + 4 * (kind != "first" and first == "none")
+            + 2 * (kind != "second" and second == "post")
+            for seed, value in values.items()
+        }
+        for (first, second), values in noise.items()
+    }
+
+    (before,), (after,) = (
+        [one for one in crossed(found, draws=999) if one.kind == kind] for found in (noise, moved)
+    )
+
+    assert after.p == before.p
+    assert after.contrast.effect == pytest.approx(before.contrast.effect)
 
 
 def test_more_levels_are_compared_with_a_reference() -> None:

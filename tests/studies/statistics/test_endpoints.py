@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from studies.statistics.contrasts import contrast
 from studies.statistics.endpoints import compare_endpoints
 from studies.statistics.multiplicity import holm
 from studies.statistics.permutation import permutation_test
@@ -25,6 +26,7 @@ def test_the_endpoint_that_differs_is_told() -> None:
     assert found["64"].p_adjusted < 0.05
     assert found["16"].p_adjusted > 0.5
     assert found["64"].contrast.effect == pytest.approx(0.38)
+    assert found["64"].contrast == contrast([FAR["64"], NEAR["64"]], family=2)
 
 
 def test_an_endpoint_told_twice_costs_nothing() -> None:
@@ -43,6 +45,17 @@ def test_it_asks_for_no_less_than_a_single_test() -> None:
         for name, one in found.items():
             assert one.p == permutation_test(a[name], b[name]).p
             assert one.p <= one.p_adjusted
+
+
+def test_a_more_extreme_endpoint_never_has_the_larger_p_value() -> None:
+    for _ in range(40):
+        a, b = ({name: GENERATOR.normal(size=3).tolist() for name in "wxyz"} for _ in range(2))
+
+        found = compare_endpoints(a, b)
+
+        by_t = sorted(found, key=lambda one: -abs(permutation_test(a[one], b[one]).statistic))
+        adjusted = [found[one].p_adjusted for one in by_t]
+        assert adjusted == sorted(adjusted)
 
 
 def test_the_order_of_the_endpoints_plays_no_part() -> None:

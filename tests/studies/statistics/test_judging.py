@@ -121,6 +121,17 @@ def test_an_effect_smaller_than_what_matters_is_not_supported_however_sure() -> 
     assert found.p < 0.001
 
 
+@pytest.mark.parametrize(
+    ("direction", "difference"), [("greater", 0.05), ("less", -0.05), ("different", 0.05)]
+)
+def test_a_small_effect_is_refuted_whatever_was_claimed(direction: str, difference: float) -> None:
+    better = arm([one - 0.2 + difference for one in HIGH])
+
+    found = verdict(better, arm([one - 0.2 for one in HIGH]), replace(CLAIM, direction=direction))
+
+    assert found.status == "refuted"
+
+
 def test_arms_without_spread_are_told_apart() -> None:
     found = verdict(arm([1.0] * 8), arm([0.25] * 8))
 
@@ -147,6 +158,20 @@ def test_too_few_seeds_are_not_tested(seeds: int, told: str) -> None:
     found = verdict(arm([1.0] * seeds), arm([0.0] * seeds))
 
     assert (found.status, found.reason) == ("not tested", told)
+
+
+def test_a_larger_family_needs_more_seeds() -> None:
+    # 1/70 is below .05 and above .05/6; 1/252 is below both.
+    claims = [replace(CLAIM, name=str(n)) for n in range(6)]
+
+    few = judge(claims, outcomes(arm([1.0] * 4), arm([0.0] * 4)))
+    enough = judge(claims, outcomes(arm([1.0] * 5), arm([0.0] * 5)))
+
+    assert verdict(arm([1.0] * 4), arm([0.0] * 4)).status == "supported"
+    assert {one.reason for one in few} == {
+        "4 seeds against 4 cannot decide; a family of 6 needs at least 5 per arm"
+    }
+    assert {one.status for one in enough} == {"supported"}
 
 
 def test_three_seeds_decide_one_sided_alone() -> None:

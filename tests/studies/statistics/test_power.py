@@ -53,7 +53,13 @@ def test_a_question_too_fine_has_no_number() -> None:
 
 @pytest.mark.parametrize(
     ("direction", "effect", "family"),
-    [("greater", 0.45, 1), ("greater", 0.45, 5), ("same", 0.02, 1), ("different", 0.3, 3)],
+    [
+        ("greater", 0.45, 1),
+        ("greater", 0.45, 5),
+        ("same", 0.02, 1),
+        ("same", 0.0, 1),
+        ("different", 0.3, 3),
+    ],
 )
 def test_the_advertised_number_settles_the_claim_in_four_studies_of_five(
     direction: str, effect: float, family: int

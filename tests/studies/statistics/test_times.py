@@ -89,6 +89,16 @@ def test_the_statistic_is_that_of_scipy(seed: int) -> None:
     assert abs(ours.statistic) == pytest.approx(abs(float(theirs)))
 
 
+def test_a_run_that_ends_when_another_gets_there_is_still_under_way() -> None:
+    a = [Time(10), Time(20, False), Time(30)]
+    b = [Time(20), Time(20, False), Time(40)]
+
+    # At 10: 6 under way, 3 of them of a; at 20: 5 and 2; at 30: 2 and 1.
+    excess = (1 - 3 / 6) + (0 - 2 / 5) + (1 - 1 / 2)
+    variance = 1 / 2 * 1 / 2 + 2 / 5 * 3 / 5 + 1 / 2 * 1 / 2
+    assert log_rank(a, b).statistic == pytest.approx(excess / variance**0.5)
+
+
 def test_the_faster_arm_is_told() -> None:
     fast = [Time(step) for step in (10, 12, 14, 16)]
     slow = [Time(step) for step in (30, 35, 40)] + [Time(50, False)]
