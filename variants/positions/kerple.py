@@ -78,9 +78,8 @@ class KERPLE(Position):
         a: Float[Tensor, " heads"],
     ) -> Float[Tensor, "batch heads query key"]:
         distance = rearrange(distance, "batch query key -> batch 1 query key")
-        # The derivative of 0^p is 0 times -inf, so the diagonal is taken out.
-        raised = distance.clamp(min=1) ** rearrange(_within(p, 2.0), "heads -> heads 1 1")
-        return -rearrange(_within(a), "heads -> heads 1 1") * raised * (distance > 0)
+        raised = distance ** rearrange(_within(p, 2.0), "heads -> heads 1 1")
+        return -rearrange(_within(a), "heads -> heads 1 1") * raised
 
 
 def _within(value: Tensor, most: float | None = None) -> Tensor:
