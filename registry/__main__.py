@@ -5,16 +5,13 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from registry.describing import columns, describe, mentions, summary
-from registry.problems import ConfigError, Problem, mapping
+from registry.describing import describe, mentions, summary
+from registry.problems import ConfigError, Problem
 from registry.table import TABLES, UnknownNameError, table_of
-
-if TYPE_CHECKING:
-    from registry.config import EncoderConfig
 
 Imports = Annotated[
     list[str] | None,
@@ -91,24 +88,15 @@ def explain(
 
     def lines() -> Iterator[str]:
         from registry.explaining import explain as work_out
+        from registry.sources import read_config
 
         _load(plugins)
-        checked, unread = _read(config, settings or [])
+        checked, unread = read_config(config, settings or [])
         found = work_out(checked, length)
         yield from found.headline
         yield from [f"not looked at: {', '.join(unread)}"] * bool(unread)
         yield ""
-        total = sum(row.parameters for row in found.rows)
-        yield from columns(
-            [
-                ("path", "class", "file", "options", "output", "parameters"),
-                *(
-                    (row.path, row.part, row.file, row.options, row.output, f"{row.parameters:,}")
-                    for row in found.rows
-                ),
-                ("total", "", "", "", "", f"{total:,}"),
-            ]
-        )
+        yield from found.table(_width())
 
     _print(lines)
 
@@ -148,6 +136,44 @@ def draw(
 
 
 @app.command()
+def diff(
+    one: Annotated[str, typer.Argument(help="A YAML file, or - for stdin.")],
+    other: Annotated[str, typer.Argument(help="Another.")],
+    length: Annotated[int, typer.Option(min=1, help="Length of the sample batch.")] = 16,
+    plugins: Imports = None,
+) -> None:
+    """Print what differs between two configs, also what neither says.
+
+    Options first; then parameters, FLOPs, norms and the size of untrained states, all measured.
+    """
+
+    def lines() -> Iterator[str]:
+        from registry.differing import differences
+        from registry.sources import read_config
+
+        _load(plugins)
+        configs = [read_config(source, [])[0] for source in (one, other)]
+        yield from differences(configs[0], configs[1], (one, other), length, _width())
+
+    _print(lines)
+
+
+@app.command()
+def schema(plugins: Imports = None) -> None:
+    """Print the JSON Schema of an encoder's config, with the parts of every kind."""
+
+    def lines() -> Iterator[str]:
+        import json
+
+        from registry.json_schema import json_schema
+
+        _load(plugins)
+        yield json.dumps(json_schema(), indent=2, ensure_ascii=False)
+
+    _print(lines)
+
+
+@app.command()
 def check(
     target: Annotated[
         str | None,
@@ -174,7 +200,7 @@ def check(
 
         nonlocal ok
         _load(plugins)
-        width = shutil.get_terminal_size().columns
+        width = _width() or 100
         for ok, line in told(parts_of(target, kind), quick, only or [], width):  # noqa: B007
             yield line
 
@@ -182,35 +208,16 @@ def check(
     raise typer.Exit(0 if ok else 1)
 
 
+def _width() -> int | None:
+    """That of the terminal; None, where a file or another program reads."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
 def _load(plugins: Sequence[str] | None) -> None:
     from registry.plugins import load
 
     for spec in plugins or []:
         load(spec)
-
-
-def _read(source: str, settings: Sequence[str]) -> "tuple[EncoderConfig, list[str]]":
-    """The encoder's config, and the other roots of its file, which are not ours to judge."""
-    from registry.config import EncoderConfig, encoder_config
-    from registry.settings import with_settings
-    from registry.yaml_file import parse_mapping, read_yaml
-
-    data = parse_mapping(sys.stdin.read(), "-") if source == "-" else read_yaml(Path(source))
-    root = "encoder" if "encoder" in data else ""
-    unread = [key for key in data if root and key != root]
-    fields = EncoderConfig.model_fields
-    wrong = [Problem(key, "belongs under encoder", file=source) for key in unread if key in fields]
-    if wrong:
-        raise ConfigError(wrong)
-    # Options can be set inside a part that the file leaves at its default.
-    parts = {name: field.default for name, field in fields.items() if type(field.default) is str}
-    try:
-        given = {**parts, **mapping(data[root] if root else data)}
-        inner = [setting.removeprefix("encoder.") for setting in settings]
-        return encoder_config(with_settings(given, inner)), unread
-    except ConfigError as error:
-        problems = [problem.under(root, source) for problem in error.problems]
-        raise ConfigError(problems) from error.__cause__
 
 
 def _print(lines: Callable[[], Iterator[str]], at_once: bool = True) -> None:

@@ -90,10 +90,24 @@ def _section(title: str, rows: Sequence[Sequence[str]]) -> str:
     return f"{title}:\n" + "\n".join(f"  {line}" for line in columns(rows))
 
 
-def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows as lines with aligned columns, at their full width."""
+def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+    """Rows as lines with aligned columns; to fit a width, the widest columns are shortened."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    room = None if width is None else width - 2 * (len(widths) - 1)
+    while room is not None and sum(widths) > room and max(widths) > LEAST:
+        widths[widths.index(max(widths))] -= 1
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        "  ".join(
+            _shortened(cell, size).ljust(size) for cell, size in zip(row, widths, strict=True)
+        ).rstrip()
         for row in rows
     ]
+
+
+LEAST = 8
+"""No column is made narrower than this."""
+
+
+def _shortened(cell: str, size: int) -> str:
+    """The end of a cell, which tells most: that of a path, of a file, of a number."""
+    return cell if len(cell) <= size else f"…{cell[len(cell) - size + 1 :]}"

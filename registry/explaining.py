@@ -5,8 +5,7 @@
 # pyright: reportUnknownArgumentType=false
 
 import inspect
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from sysconfig import get_path
@@ -15,8 +14,10 @@ from typing import TYPE_CHECKING, Any, cast
 from registry.builder import build_encoder
 from registry.choices import Choice
 from registry.config import PARTS, EncoderConfig
-from registry.problems import ConfigError, Problem
+from registry.describing import columns
+from registry.measuring import by_path, counting, sample_of
 from registry.table import INTERACTIVE, table_of
+from registry.watching import Watch, watching
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from variants.positions import Position
 
 SEAMS = ("place", "embed", "rotate", "bias", "scores")
-BATCH = 2
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Row:
         options: Its options, defaults filled in.
         output: Shape of its output on the sample batch; for a position, the seams it uses.
         parameters: Parameters that are its own and in no other row.
+        flops: Operations that are its own and in no other row, on the sample batch.
     """
 
     path: str
@@ -47,6 +48,13 @@ class Row:
     options: str
     output: str
     parameters: int
+    flops: int
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row as text."""
+        told = (self.path, self.part, self.file, self.options, self.output)
+        return (*told, f"{self.parameters:,}", f"{self.flops:,}")
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,21 @@ class Explanation:
 
     headline: list[str]
     rows: list[Row]
+
+    def table(self, width: int | None) -> list[str]:
+        """The rows as aligned lines, and their sums; None leaves every line at its full width."""
+        total = (
+            sum(row.parameters for row in self.rows),
+            sum(row.flops for row in self.rows),
+        )
+        return columns(
+            [
+                ("path", "class", "file", "options", "output", "parameters", "FLOPs"),
+                *(row.cells for row in self.rows),
+                ("total", "", "", "", "", f"{total[0]:,}", f"{total[1]:,}"),
+            ],
+            width,
+        )
 
 
 def explain(config: EncoderConfig, length: int = 8) -> Explanation:
@@ -66,50 +89,14 @@ def explain(config: EncoderConfig, length: int = 8) -> Explanation:
     import torch
 
     encoder = build_encoder(config, seed=0).eval()
-    generator = torch.Generator().manual_seed(0)
-    if config.vocab_size is None:
-        sample = torch.randn(BATCH, length, config.d_model, generator=generator)
-    else:
-        sample = torch.randint(config.vocab_size, (BATCH, length), generator=generator)
-    with torch.no_grad(), _watching(encoder) as shapes:
-        encoder(sample)
-    rows = list(_rows(encoder, config, shapes))
+    with torch.no_grad(), watching(encoder) as watch, counting() as counter:
+        encoder(sample_of(encoder, length))
+    watch.flops.update(by_path(counter))
+    rows = list(_rows(encoder, config, watch))
     return Explanation(_headline(encoder, config, length), rows)
 
 
-@contextmanager
-def _watching(encoder: "Encoder") -> Generator[dict[str, str]]:
-    """Note the output shape of every module; say which one fails."""
-    shapes: dict[str, str] = {}
-    inside: list[str] = []
-    handles: list[Any] = []
-    for path, module in encoder.named_modules():
-
-        def enter(module: "nn.Module", given: Any, path: str = path) -> None:
-            inside.append(path)
-
-        def leave(module: "nn.Module", given: Any, output: Any, path: str = path) -> None:
-            inside.pop()
-            shapes[path] = _shape(output)
-
-        handles += [module.register_forward_pre_hook(enter), module.register_forward_hook(leave)]
-    try:
-        yield shapes
-    except Exception as error:
-        rule = f"fails on a sample batch: {type(error).__name__}: {error}"
-        raise ConfigError([Problem(inside[-1] or "encoder", rule)]) from error
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _shape(output: Any) -> str:
-    output = getattr(output, "readout", output)
-    output = output[0] if isinstance(output, tuple) else output
-    return "×".join(map(str, output.shape)) if hasattr(output, "shape") else "-"
-
-
-def _rows(encoder: "Encoder", config: EncoderConfig, shapes: dict[str, str]) -> Iterator[Row]:
+def _rows(encoder: "Encoder", config: EncoderConfig, watch: Watch) -> Iterator[Row]:
     named: dict[str, nn.Module] = {
         path: module for path, module in encoder.named_modules() if _is_row(path, module)
     }
@@ -117,9 +104,9 @@ def _rows(encoder: "Encoder", config: EncoderConfig, shapes: dict[str, str]) -> 
     for path, module in named.items():
         own = [one for one in _own_parameters(module, path, named) if id(one) not in counted]
         counted |= {id(one) for one in own}
-        output = _seams(module) or shapes.get(path, "-")
-        size = sum(one.numel() for one in own)
-        yield _row(path or "encoder", module, _options(module, config), output, size)
+        output = _seams(module) or watch.shapes.get(path, "-")
+        size, flops = sum(one.numel() for one in own), watch.own_flops(path, named)
+        yield _row(path or "encoder", module, _options(module, config), output, size, flops)
     yield _row("mask", encoder.mask, _text(config.mask), "-", 0)
     initializer = table_of("initializer")[config.initializer.name]
     yield _row("initializer", initializer, _text(config.initializer), "-", 0)
@@ -141,9 +128,9 @@ def _own_parameters(
             yield from _own_parameters(child, inner, named)
 
 
-def _row(path: str, thing: Any, options: str, output: str, parameters: int) -> Row:
+def _row(path: str, thing: Any, options: str, output: str, parameters: int, flops: int = 0) -> Row:
     part = thing if isinstance(thing, type) else type(thing)
-    return Row(path, part.__qualname__, _file(part), options, output, parameters)
+    return Row(path, part.__qualname__, _file(part), options, output, parameters, flops)
 
 
 def _file(part: type) -> str:

@@ -72,17 +72,30 @@ def test_the_parameters_of_the_rows_sum_to_those_of_the_model(text: str) -> None
     assert f"{total:,} parameters" in found.headline[0]
 
 
+def test_operations_are_counted_once_each() -> None:
+    found = explain(EncoderConfig(d_model=64, n_heads=4, n_layers=2), length=8)
+    flops = {row.path: row.flops for row in found.rows}
+    tokens, heads = 2 * 8, 2 * 4
+    for layer in (0, 1):
+        assert flops[f"blocks.{layer}.attention"] == 4 * 2 * tokens * 64 * 64
+        assert flops[f"blocks.{layer}.feedforward"] == 2 * 2 * tokens * 64 * 256
+    assert flops["attention"] == 2 * 2 * 2 * heads * 8 * 8 * 16
+    explicit = explain(EncoderConfig(d_model=64, n_heads=4, n_layers=2, attention="explicit"))
+    assert {row.path: row.flops for row in explicit.rows}["attention"] == flops["attention"]
+    assert flops["encoder"] == flops["blocks.0"] == flops["blocks.0.joins.0"] == 0
+
+
 def test_explain_prints_sizes_norms_and_parts(capsys: Output, tmp_path: Path) -> None:
     file = config(tmp_path, "vocab_size: 16\nposition: {name: learned, max_length: 32}\n")
     command("explain", file)
     shown = capsys.readouterr().out
     assert shown.startswith("2 layers, 4 heads, d_model 64, d_head 16, d_ff 256, ")
     assert re.search(r"mean norm: token vectors \d+\.\d\d, position table \d+\.\d\d", shown)
-    row = r"positions\.0 +Learned +\S+learned\.py +max_length=32 +embed +2,048"
+    row = r"positions\.0 +Learned +\S+learned\.py +max_length=32.* embed +2,048"
     assert re.search(row, shown)
-    assert re.search(r"blocks\.1\.feedforward +GELU +\S+ +d_ff=None +2×8×64 +33,088", shown)
+    assert re.search(r"blocks\.1\.feedforward +GELU +\S+ .* 2×8×64 +33,088 +1,048,576", shown)
     assert re.search(r"^mask +Full ", shown, re.MULTILINE)
-    assert re.search(r"^total +[\d,]+$", shown, re.MULTILINE)
+    assert re.search(r"^total +[\d,]+ +[\d,]+$", shown, re.MULTILINE)
 
 
 def test_explain_reads_an_encoder_root_and_says_what_it_leaves(
