@@ -1,0 +1,139 @@
+"""How long questions take in a large database, beside the time that SQLite takes to read it.
+
+python benchmarks/queries.py [--runs N] [--rounds N]
+
+Makes N runs of ten scores each and asks every question; a score table read once by SQLite itself
+is the unit, measured in the same rounds. Processor time is counted, so that a crowded machine says
+the same; the median over the rounds is printed. `peak` is what an export holds in memory at most,
+beside one of a tenth of the rows.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from store import Ledger, PlannedRun, Results
+from store.raw import read_sql
+from store.selection import Selection
+from store.writers import Table, write
+
+POSITIONS = ("none", "learned", "rope", "alibi", "t5_bias")
+RATES = (1e-4, 3e-4, 1e-3, 3e-3)
+SEEDS = 20
+WHERE = 'position in ("rope", "alibi") and length >= 64 and metric == "accuracy" and value > 0.9'
+
+
+def planned(number: int) -> PlannedRun:
+    seed, setting = number % SEEDS, number // SEEDS
+    arm, rate = POSITIONS[setting % 5], RATES[setting // 5 % 4]
+    study, task = f"study{setting // 100}", f"task{setting // 20 % 5}"
+    config = {
+        "encoder": {"position": {"name": arm}, "d_model": 64, "n_heads": 4, "n_layers": 2},
+        "task": {"name": task},
+        "training": {"learning_rate": rate, "steps": 1000, "train_lengths": [2, 16]},
+    }
+    phase = "tune" if seed < 2 else "confirm"
+    name = f"{study} {task} {arm} {rate}"
+    return PlannedRun(study, task, arm, phase, seed, config, name, "c", f"{name} {seed}", 1000)
+
+
+def scores(number: int, lengths: tuple[int, ...] = (16, 32, 64, 128, 256)) -> list[dict[str, Any]]:
+    return [
+        {"split": split, "length": length, "metric": metric, "n": 100, "value": number % 97 / 97}
+        for split, metric in (("test", "accuracy"), ("validation", "nll"))
+        for length in lengths
+    ]
+
+
+def fill(url: str, runs: int) -> Ledger:
+    ledger = Ledger.create(url)
+    for start in range(0, runs, 2000):
+        ids = ledger.plan(planned(one) for one in range(start, min(start + 2000, runs)))
+        for number in ids:
+            claim = ledger.claim("w", [number])
+            assert claim is not None
+            ledger.finish(claim, "done", scores=scores(number), wall_seconds=1.0)
+    return ledger
+
+
+def seconds(work: Callable[[], object]) -> float:
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def read_all(url: str) -> None:
+    with read_sql(url, "select sum(value), count(distinct n) from es_scores") as (_, rows):
+        list(rows)
+
+
+def write_one(ledger: Ledger, at: int) -> None:
+    (number,) = ledger.plan([planned(at)])
+    claim = ledger.claim("w", [number])
+    assert claim is not None
+    curves = [{"step": step, "metric": "loss", "value": 1.0} for step in range(1000)]
+    ledger.finish(claim, "done", scores=scores(at, tuple(range(50))), curves=curves)
+
+
+def peak(results: Results, path: Path, limit: int) -> float:
+    from store.queries import Order
+
+    tracemalloc.start()
+    with results.stream("scores", Selection(phase="all"), Order(limit=limit)) as find:
+        found = find()
+        write(Table(found.columns, found.rows), "csv", str(path))
+    size = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return size / 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Time questions to a large database.")
+    parser.add_argument("--runs", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/sandbox.db"
+        ledger = fill(url, given.runs)
+        results = Results(url)
+        questions: dict[str, Callable[[], object]] = {
+            "read by SQLite": lambda: read_all(url),
+            "runs, first page": lambda: results.runs(limit=100),
+            "scores, filtered": lambda: results.scores(where=WHERE, limit=100),
+            "lengths": lambda: results.summary(metric="accuracy", split="test"),
+            "position by length": lambda: results.summary(
+                ["position", "length"], metric="accuracy", split="test"
+            ),
+            "lengths below 0.9": lambda: results.below(0.9),
+            "best": results.best,
+            "cost": results.cost,
+            "failures": results.failures,
+            "changed": results.changed,
+        }
+        times = {
+            name: [seconds(ask) for _ in range(given.rounds)] for name, ask in questions.items()
+        }
+        unit = statistics.median(times["read by SQLite"])
+        print(f"{given.runs} runs, {10 * given.runs} scores; processor seconds, and times the unit")
+        for name, found in times.items():
+            median = statistics.median(found)
+            print(f"  {name:20} {median:8.3f} s {median / unit:8.1f}")
+        # The first is not counted: it is when the statements are compiled.
+        after = range(given.runs, given.runs + given.rounds + 1)
+        took = [seconds(partial(write_one, ledger, at)) for at in after]
+        wrote = statistics.median(took[1:])
+        print(f"  {'write one run':20} {1000 * wrote:8.1f} ms (100 scores, 1000 points of a curve)")
+        path = Path(folder) / "out.csv"
+        rows = 10 * given.runs
+        small, large = peak(results, path, rows // 10), peak(results, path, rows)
+        print(f"  {'export, peak':20} {large:8.1f} MB {large / small:8.1f} times that of a tenth")
+
+
+if __name__ == "__main__":
+    main()
