@@ -155,7 +155,7 @@ class Plan:
             config_hash=hash_of(kept),
             code_hash=hash_of_code(parts),
             identity="",
-            steps=config.training.steps,
+            steps=0 if config.task is None else config.training.steps,
             environment_id=self.environment_id,
             priority=0 if phase == "tune" else 1,
             provenance={
