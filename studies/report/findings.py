@@ -118,8 +118,6 @@ class Findings:
     panels: list[Panel]
     verdicts: list["Verdict"]
     threshold: float
-    protocol: Mapping[str, Any]
-    protocol_hash: str
     differences: list[tuple[str, Mapping[str, Any]]]
     hyperparameters: Mapping[str, Any]
     provenance: Mapping[str, Any]

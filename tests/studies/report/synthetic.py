@@ -73,8 +73,6 @@ def findings(*panels: Panel, **changes: object) -> Findings:
         "panels": list(panels),
         "verdicts": [],
         "threshold": 0.8,
-        "protocol": {},
-        "protocol_hash": "0" * 64,
         "differences": [("encoder.position", {"rope": "rope", "learned": "learned"})],
         "hyperparameters": {"training.batch_size": 8, "training.schedule": "linear"},
         "provenance": {"database": "sqlite:///sandbox.db"},

@@ -1,0 +1,199 @@
+"""Gather what a study found from its plan and the database."""
+
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from studies.merging import leaves
+from studies.plan import Cell, Plan
+from studies.report.findings import Arm, Findings, Panel, Seed, Setting
+from studies.report.references import cited
+from studies.report.stored import Stored
+from studies.settings import RunConfig, task_of
+from studies.tuning import Chosen, Tried, in_words
+
+if TYPE_CHECKING:
+    from store.records import Score
+    from studies.statistics import Verdict
+    from studies.tasks.task import Floors
+
+
+def gather(stored: Stored, storage: str, verdicts: Sequence["Verdict"]) -> Findings:
+    """The findings of a study.
+
+    Args:
+        stored: The study with its runs.
+        storage: The address of the database, as it is printed.
+        verdicts: What became of its hypotheses.
+    """
+    plan = stored.plan
+    seeds = _seeds(stored)
+    return Findings(
+        study=plan.study.name,
+        question=plan.study.question,
+        about=plan.study.text,
+        panels=[_panel(stored, label, seeds) for label in plan.labels()],
+        verdicts=list(verdicts),
+        threshold=plan.settings.study.threshold,
+        differences=differences(plan, seeds),
+        hyperparameters=_shared(plan),
+        provenance=_provenance(stored, storage),
+        command=command_of(stored),
+        sources=_sources(plan),
+    )
+
+
+def _seeds(stored: Stored) -> dict[Cell, list[Seed]]:
+    drawn: dict[int, dict[str, list[tuple[int, float]]]] = defaultdict(lambda: defaultdict(list))
+    for point in stored.results.curves(study=stored.plan.study.name):
+        if point.value is not None:
+            drawn[point.run_id][point.metric].append((point.step, point.value))
+    return {
+        cell: [Seed(run, _values(stored.scores[run.id]), dict(drawn[run.id])) for run in runs]
+        for cell, runs in ((cell, stored.confirming.get(cell, [])) for cell in stored.plan.cells())
+    }
+
+
+def _values(scores: Iterable["Score"]) -> dict[tuple[str, str, int], float]:
+    return {
+        (score.split, score.metric, score.length): score.value
+        for score in scores
+        if score.value is not None and score.bin is None
+    }
+
+
+def _panel(stored: Stored, label: str, seeds: Mapping[Cell, list[Seed]]) -> Panel:
+    plan = stored.plan
+    cells = [cell for cell in plan.cells() if cell.task == label]
+    config = plan.config(cells[0])
+    task = None if config.task is None else task_of(config.task)
+    shortest, longest = config.training.train_lengths
+    shortest = shortest if task is None else max(shortest, task.min_length)
+    lengths = sorted({one for cell in cells for one in plan.config(cell).evaluation.test_lengths})
+    arms = [Arm(cell.arm, seeds[cell], _tuning(stored, cell)) for cell in cells]
+    measured = {length for arm in arms for s in arm.seeds for _, _, length in s.values}
+    floors: dict[int, Floors] = (
+        {} if task is None else {one: task.floors(one) for one in {*lengths, *measured}}
+    )
+    name = "" if config.task is None else str(config.task)
+    steps = config.training.steps
+    return Panel(label, name, (shortest, longest), steps, lengths, floors, arms)
+
+
+def _tuning(stored: Stored, cell: Cell) -> list[Setting]:
+    chosen = stored.chosen[cell]
+    return [
+        Setting(
+            label=in_words(tried.setting),
+            nll=tried.nll,
+            chosen=tried.setting == chosen.setting,
+            at_edge=tried.setting == chosen.setting and bool(chosen.edges),
+            note=_note(tried, chosen),
+        )
+        for tried in stored.tried(cell)
+    ]
+
+
+def _note(tried: Tried, chosen: Chosen) -> str:
+    if tried.nll is None:
+        return "; ".join(sorted({run.reason or run.status for run in tried.runs}))
+    near = any(tried.setting == one for one in chosen.near)
+    return "as good, within the tolerance" if near else ""
+
+
+def differences(plan: Plan, seeds: Mapping[Cell, list[Seed]]) -> list[tuple[str, dict[str, str]]]:
+    """What differs between arms: keys of their configs, and what follows without being said."""
+    first: dict[str, Cell] = {}
+    for cell in plan.cells():
+        first.setdefault(cell.arm, cell)
+    flat = {arm: dict(leaves(plan.config(cell).plain())) for arm, cell in first.items()}
+    keys = sorted({key for one in flat.values() for key in one})
+    changed = [key for key in keys if len({repr(one.get(key)) for one in flat.values()}) > 1]
+    rows = [(key, {arm: _shown(one.get(key)) for arm, one in flat.items()}) for key in changed]
+    sizes = {
+        arm: next((s.run.parameters for s in seeds[cell] if s.run.parameters is not None), None)
+        for arm, cell in first.items()
+    }
+    if any(sizes.values()):
+        told = {arm: "" if size is None else f"{size:,}" for arm, size in sizes.items()}
+        rows.append(("parameters", told))
+    return rows
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping) and "name" in value:
+        options = ", ".join(f"{key}={one}" for key, one in value.items() if key != "name")
+        return f"{value['name']} ({options})" if options else str(value["name"])
+    return "" if value is None else str(value)
+
+
+def _shared(plan: Plan) -> dict[str, str]:
+    """The settings that every run shares, under dotted keys."""
+    flat = [dict(leaves(plan.config(cell).plain())) for cell in plan.cells()]
+    tuned = {key for setting in plan.settings.study.settings() for key in setting}
+    return {
+        key: _shown(value)
+        for key, value in flat[0].items()
+        if key not in tuned and all(repr(one.get(key)) == repr(value) for one in flat)
+    }
+
+
+def _provenance(stored: Stored, storage: str) -> dict[str, str]:
+    """Where and by what the runs were done; several where they differ."""
+    runs = [run for of_cell in stored.confirming.values() for run in of_cell if run.finished_at]
+    facts = [
+        stored.results.environment(number)
+        for number in sorted({run.environment_id for run in runs if run.environment_id})
+    ]
+    packages = [f"{name} {one}" for each in facts for name, one in each.get("packages", {}).items()]
+    told = {
+        "database": [storage],
+        "confirming runs": [f"{len(runs)}, of {len({run.code_hash for run in runs})} sources"],
+        "last finished": [max(str(run.finished_at) for run in runs)] if runs else [],
+        "commit": [_commit(run.provenance.get("git") or {}) for run in runs],
+        **{key: [str(one[key]) for one in facts if key in one] for key in MACHINE},
+        "packages": [", ".join(dict.fromkeys(packages))],
+        "CPU hours": [f"{sum(run.cpu_seconds or 0 for run in runs) / 3600:.2f}"],
+    }
+    return {key: "; ".join(dict.fromkeys(one)) for key, one in told.items() if any(one)}
+
+
+MACHINE = ("python", "platform", "cpu", "threads")
+"""The facts of an environment that a report names."""
+
+
+def _commit(git: Mapping[str, Any]) -> str:
+    commit = str(git.get("commit") or "")
+    return f"{commit[:12]} with changes" if commit and git.get("dirty") else commit[:12]
+
+
+def command_of(stored: Stored) -> str:
+    """What was typed for the latest of the runs."""
+    runs = [run for of_cell in stored.confirming.values() for run in of_cell]
+    if not runs:
+        return stored.plan.study.program
+    words = max(runs, key=lambda run: run.created_at).provenance.get("command", [])
+    return shlex.join([*stored.plan.study.program.split(), *map(str, words)])
+
+
+def _sources(plan: Plan) -> list[str]:
+    """The papers that the parts and tasks of the study name."""
+    found: dict[str, None] = {}
+    for cell in plan.cells():
+        for part in _classes(plan.config(cell)):
+            found |= dict.fromkeys(cited(part.__doc__ or ""))
+    return sorted(found)
+
+
+def _classes(config: RunConfig) -> Iterable[type]:
+    from registry.choices import Choice
+    from registry.table import table_of
+
+    holders = [("task", config.task)]
+    if config.encoder is not None:
+        kinds = type(config.encoder).model_fields
+        holders += [(kind, getattr(config.encoder, kind)) for kind in kinds]
+    for kind, chosen in holders:
+        if isinstance(chosen, Choice) and chosen.name.isidentifier():
+            yield table_of(kind)[chosen.name]

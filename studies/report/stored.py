@@ -1,0 +1,68 @@
+"""What is stored of a plan: its runs, what tuning tried and chose; read only."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from store.records import FINISHED
+from studies.plan import Cell, Plan
+from studies.tuning import Chosen, Tried, choose
+from studies.worker import validation_nll
+
+if TYPE_CHECKING:
+    from store.records import PlannedRun, Run, Score
+    from store.results import Results
+
+Key = tuple[str, str, str, int, str]
+
+
+class Stored:
+    """A plan and those of its runs that a database holds; nothing is planned or written.
+
+    Args:
+        plan: The study with its settings.
+        results: The database.
+    """
+
+    def __init__(self, plan: Plan, results: "Results") -> None:
+        self.plan, self.results = plan, results
+        found = results.runs(study=plan.study.name, phase=None)
+        # Of runs with one config, such as those of a plug-in's older source, the newest counts.
+        self._known = {_key(run): run for run in found}
+        self.scores: dict[int, list[Score]] = defaultdict(list)
+        for score in results.scores(study=plan.study.name, phase=None):
+            self.scores[score.run_id].append(score)
+        self.chosen: dict[Cell, Chosen] = {}
+        self.confirming: dict[Cell, list[Run]] = {}
+        for cell in plan.cells():
+            self.chosen[cell] = chosen = self._choose(cell)
+            if chosen.setting is not None:
+                self.confirming[cell] = self._found(plan.confirming(cell, chosen.setting))
+
+    def _found(self, planned: Iterable["PlannedRun"]) -> list["Run"]:
+        return [self._known[key] for key in map(_key, planned) if key in self._known]
+
+    def tried(self, cell: Cell) -> list[Tried]:
+        """What tuning tried for a cell, setting by setting; nothing where nothing was tuned."""
+        study, runs = self.plan.settings.study, self._found(self.plan.tuning(cell))
+        if len(runs) < len(study.settings()) * study.tuning_seeds:
+            return []
+        nlls = {run.id: validation_nll(self.scores[run.id]) for run in runs if run.status == "done"}
+        size = study.tuning_seeds
+        return [
+            Tried(setting, runs[number * size : (number + 1) * size], nlls)
+            for number, setting in enumerate(study.settings())
+        ]
+
+    def _choose(self, cell: Cell) -> Chosen:
+        study = self.plan.settings.study
+        if len(study.settings()) == 1:
+            return Chosen(study.settings()[0])
+        tried = self.tried(cell)
+        if not tried or any(run.status not in FINISHED for one in tried for run in one.runs):
+            return Chosen(None, "tuning is not over")
+        return choose(tried, study.tie)
+
+
+def _key(run: "Run | PlannedRun") -> Key:
+    return run.task, run.arm, run.phase, run.seed, run.config_hash
