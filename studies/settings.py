@@ -109,7 +109,7 @@ class Training(Strictly):
     warmup_steps: Whole = 50
     final_rate: Annotated[float, Field(ge=0, le=1)] = 0.1
     train_lengths: Annotated[Range, AfterValidator(_ascending)] = (2, 16)
-    dtype: Literal["float32", "float64", "bfloat16"] = "float32"
+    dtype: Literal["float32", "float64", "bfloat16", "float16"] = "float32"
     examples: Count | Literal["infinite"] = "infinite"
     until: Until | None = None
 
