@@ -74,7 +74,7 @@ def claims(length: int) -> list[Hypothesis]:
             metric="entropy",
             direction="less",
             smallest_effect=0.3,
-        ),  # fmt: skip
+        ),
     ]
 
 

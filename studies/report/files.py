@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from studies.report.figures import figures, style
+from studies.report.figures import figures
 from studies.report.findings import Findings
 from studies.report.methods import latex_table
 from studies.report.page import html_page, markdown_page
 from studies.report.references import bibtex
+from studies.report.style import style
 
 FORMATS = ("png", "pdf")
 

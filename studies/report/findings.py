@@ -87,8 +87,22 @@ class Panel:
     arms: list[Arm]
 
     @property
+    def metrics(self) -> list[str]:
+        """What was measured on the test sets, in the order of measuring."""
+        seeds = (seed for arm in self.arms for seed in arm.seeds)
+        found = (metric for seed in seeds for split, metric, _ in seed.values if split == "test")
+        return list(dict.fromkeys(found))
+
+    @property
+    def has_skill(self) -> bool:
+        """Is it a task that is trained on, with floors from which skill is measured?"""
+        return bool(self.floors)
+
+    @property
     def measured(self) -> list[tuple[str, int]]:
         """Split and length of what is drawn: validation at trained lengths, then the test sets."""
+        if not self.has_skill:
+            return [("test", length) for length in self.lengths]
         own = {
             length
             for arm in self.arms

@@ -12,7 +12,7 @@ class Numbers:
 
     known: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
-    def show(self, value: float | None, key: str, digits: int = 2) -> str:
+    def show(self, value: float | None, key: str, digits: int | None = 2) -> str:
         """A number as HTML that carries its key and its exact value.
 
         Raises:
@@ -25,13 +25,15 @@ class Numbers:
         return f'<data value="{exact}" data-key="{html.escape(key)}">{shown}</data>'
 
 
-def plain(value: float | None, digits: int = 2) -> str:
-    """A number with so many digits after the point; what is not there is n/a.
+def plain(value: float | None, digits: int | None = 2) -> str:
+    """A number with so many digits after the point, None: three digits that count; else n/a.
 
     What is not 1 is not shown as 1; a zero has no sign.
     """
     if value is None or math.isnan(value):
         return "n/a"
+    if digits is None:
+        return f"{value:.3g}".replace("-", "−", 1) if value < 0 else f"{value:.3g}"
     if digits == 0:
         return f"{value:,.0f}"
     text, least = f"{value:.{digits}f}", 10.0**-digits

@@ -7,11 +7,12 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from studies.report import wording
-from studies.report.figures import figures, style
-from studies.report.findings import Findings
+from studies.report.figures import figures
+from studies.report.findings import Findings, Panel
 from studies.report.methods import methods
 from studies.report.numbers import Numbers, plain
 from studies.report.references import bibtex
+from studies.report.style import style
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -37,7 +38,7 @@ def html_page(findings: Findings) -> tuple[str, Numbers]:
         label = Markup('<figure role="group" id="{}">{}<figcaption>{}</figcaption></figure>')
         return label.format(f"figure-{name}", picture, caption)
 
-    def num(value: float | None, key: str, digits: int = 2) -> Markup:
+    def num(value: float | None, key: str, digits: int | None = 2) -> Markup:
         return Markup(numbers.show(value, key, digits))
 
     page = _environment(autoescape=True).get_template("page.html.j2")
@@ -54,10 +55,17 @@ def markdown_page(findings: Findings, pictures: Mapping[str, str]) -> str:
     def figure(name: str, caption: str) -> str:
         return f"![{caption}]({pictures[name]})" if name in pictures else ""
 
-    def num(value: float | None, key: str, digits: int = 2) -> str:
+    def num(value: float | None, key: str, digits: int | None = 2) -> str:
         return plain(value, digits)
 
     return page.render(_words(findings) | {"figure": figure, "num": num})
+
+
+def metrics(panel: Panel) -> list[tuple[str, str, int | None]]:
+    """What a panel's tables show: metric, title and digits after the point."""
+    if panel.has_skill:
+        return [(metric, title, 2) for metric, title in METRICS.items()]
+    return [(metric, metric, None) for metric in panel.metrics]
 
 
 def _words(findings: Findings) -> dict[str, Any]:
@@ -66,7 +74,7 @@ def _words(findings: Findings) -> dict[str, Any]:
     threshold = findings.threshold
     return {
         "f": findings,
-        "metrics": METRICS,
+        "metrics": metrics,
         "answer": wording.answer(findings),
         "counts": wording.counts(findings),
         "names": wording.contrast_name,

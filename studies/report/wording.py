@@ -84,7 +84,10 @@ def contrast_name(hypothesis: "Hypothesis") -> str:
 
 def reaches(findings: Findings) -> str:
     """Which arms hold furthest beyond the trained lengths, and which did not learn, by panel."""
-    return "; ".join(_furthest(panel, findings.threshold) for panel in findings.panels) + "."
+    trained = [panel for panel in findings.panels if panel.has_skill]
+    if not trained:
+        return f"{len(findings.panels)} panels were measured."
+    return "; ".join(_furthest(panel, findings.threshold) for panel in trained) + "."
 
 
 def _furthest(panel: Panel, threshold: float) -> str:
@@ -117,6 +120,10 @@ def listed(names: list[str]) -> str:
 
 def arm_sentence(arm: Arm, panel: Panel, threshold: float) -> str:
     """What became of one arm."""
+    if not panel.has_skill:
+        well = len(arm.seeds) - len(arm.lost)
+        reasons = "; ".join(sorted({seed.run.reason or seed.run.status for seed in arm.lost}))
+        return f"{well} of {len(arm.seeds)} runs are done{': ' * bool(reasons)}{reasons}."
     found, longest = reach(arm, panel, threshold), panel.trained[1]
     lost = arm.lost
     tail = f" {len(lost)} of {len(arm.seeds)} seeds ended without numbers." if lost else ""

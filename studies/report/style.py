@@ -1,0 +1,64 @@
+"""The style of figures: the same on every machine, whatever the reader's own settings are."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from studies.report.palette import FAINT, INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLUMN, PAGE = 3.35, 6.9
+"""Widths in inches: one column of a two-column paper, and its whole text width."""
+
+STYLE: dict[str, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans"],
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "encoder-sandbox",
+    "pdf.fonttype": 42,
+    "figure.dpi": 100,
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw in the style of reports."""
+    import matplotlib
+
+    wanted: Any = {**matplotlib.rcParamsDefault, **STYLE}
+    with matplotlib.rc_context(wanted):
+        yield
+
+
+def new_figure(width: float, height: float, columns: int = 1) -> tuple["Figure", list["Axes"]]:
+    """A figure of this size in inches, with its axes side by side."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(1, columns, squeeze=False)[0]
+    return figure, list(axes)
+
+
+def legend(figure: "Figure", axes: "Axes") -> None:
+    """One legend below the figure."""
+    handles, labels = axes.get_legend_handles_labels()
+    if handles:
+        columns = min(len(labels), round(figure.get_figwidth()))
+        figure.legend(handles, labels, loc="outside lower center", ncols=columns)
