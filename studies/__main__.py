@@ -1,24 +1,59 @@
-"""List the studies and the tasks."""
+"""List the studies and the tasks; write and check reports."""
 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+from studies.command import WORK_FAILED, errors
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
-@app.command()
-def main() -> None:
+@app.callback(invoke_without_command=True)
+def main(context: typer.Context) -> None:
     """List the studies and the tasks, each with its question or its rule."""
+    if context.invoked_subcommand is not None:
+        return
     print("Studies (python -m studies.NAME --help)")
     for name, about in studies():
         print(f"  {name:22}{about}")
     print("  of your own           python -m studies.run my_study.yaml")
+    print("\nReports: python -m studies report STUDY")
     print("\nTasks (python -m registry show task NAME --import studies.tasks)")
     for name, about in tasks():
         print(f"  {name:22}{about}")
+
+
+@app.command()
+def report(
+    study: Annotated[str, typer.Argument(help="A study that has runs.")],
+    out: Annotated[Path | None, typer.Option(help="The folder; by default its name.")] = None,
+    storage: Annotated[str, typer.Option(help="Database URL.")] = "sqlite:///sandbox.db",
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Work out every number of the report in the folder again."),
+    ] = False,
+) -> None:
+    """Write the report of a study from what is stored: a page, and files for a paper beside it."""
+    with errors():
+        from store.results import Results
+        from studies.recall import plan_behind
+        from studies.report.make import check_report, make_report
+
+        folder = out or Path(f"{study}_report")
+        plan = plan_behind(study, Results(storage))
+        if not verify:
+            print(f"report: {make_report(plan, storage, folder)}")
+            return
+        wrong = check_report(plan, storage, folder)
+    for line in wrong:
+        print(line)
+    if wrong:
+        raise typer.Exit(WORK_FAILED)
+    print("every number of the report follows from the database")
 
 
 def studies() -> Iterator[tuple[str, str]]:

@@ -4,17 +4,51 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from studies.study import Study
 
+if TYPE_CHECKING:
+    from studies.plan import Plan
+
 DONE, WORK_FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 
-def command(study: Study, program: str | None = None) -> Callable[..., None]:
-    """The command of a study; `program` is how it is called."""
+def command(study: Study) -> Callable[..., None]:
+    """The command of a study."""
+    app = application(study)
+
+    def run(words: Sequence[str] | None = None) -> None:
+        # Everything typed after the module is kept with the runs.
+        app(words, prog_name=study.program)
+
+    return run
+
+
+def read_plan(study: Study, words: Sequence[str]) -> "Plan":
+    """The plan that these words make of a study; nothing is run.
+
+    Raises:
+        ConfigError: If they do not make one.
+        UnknownNameError: If there is no such budget or arm.
+    """
+    from studies.running import ready
+
+    parser = typer.main.get_command(application(study))
+    typed = parser.make_context(study.program, list(words)).params
+    plugins = (*study.plugins, *(typed["plugins"] or []))
+    told = _told(typed["arms"], typed["seeds"])
+    return ready(study, typed["budget"], told, typed["config"], plugins, typed["assignments"] or [])
+
+
+def _told(arms: str | None, seeds: int | None) -> dict[str, Any]:
+    return {"only": arms and [arm.strip() for arm in arms.split(",")], "seeds": seeds}
+
+
+def application(study: Study) -> typer.Typer:
+    """The options of a study, and what they do."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
     def main(
@@ -49,17 +83,19 @@ def command(study: Study, program: str | None = None) -> Callable[..., None]:
             list[str] | None,
             typer.Option(help="An arm to run again, in place of its results; repeatable."),
         ] = None,
+        report: Annotated[
+            Path | None, typer.Option(help="A folder to write a report into, made if missing.")
+        ] = None,
     ) -> None:
         from studies.devices import device_named
         from studies.preview import describe_plan, preview
         from studies.running import Call, ready, run
 
-        told = {"only": arms and [arm.strip() for arm in arms.split(",")], "seeds": seeds}
+        told = _told(arms, seeds)
         with errors():
-            call = Call(
-                storage, device, workers, threads, (*study.plugins, *(plugins or [])), rerun or []
-            )
-            made = ready(study, budget, told, config, call.plugins, assignments or [])
+            used = (*study.plugins, *(plugins or []))
+            call = Call(storage, device, workers, threads, used, rerun or [], report)
+            made = ready(study, budget, told, config, used, assignments or [])
             if describe:
                 describe_plan(made)
             elif plan:
@@ -69,13 +105,7 @@ def command(study: Study, program: str | None = None) -> Callable[..., None]:
 
     main.__doc__ = study.text
     app.command()(main)
-    name = program or f"python -m studies.{study.name}"
-
-    def run(words: Sequence[str] | None = None) -> None:
-        # Everything typed after the module is kept with the runs.
-        app(words, prog_name=name)
-
-    return run
+    return app
 
 
 def _budgets_help(study: Study) -> str:

@@ -40,6 +40,16 @@ def protocol_of(plan: Plan) -> dict[str, Any]:
     }
 
 
+def kept_for(plan: Plan, results: "Results") -> "Kept | None":
+    """The first protocol that was frozen for the runs of this plan; None where there is none."""
+    protocol = protocol_of(plan)
+    for kept in results.protocols(study=plan.study.name):
+        same = kept.protocol.get("frame") == protocol["frame"]
+        if same and _panels(kept.protocol) & _panels(protocol):
+            return kept
+    return None
+
+
 def freeze(plan: Plan, ledger: "Ledger", results: "Results", run_ids: Sequence[int]) -> "Kept":
     """The first protocol that was frozen for the runs of this plan; this one, if there is none.
 
@@ -49,12 +59,8 @@ def freeze(plan: Plan, ledger: "Ledger", results: "Results", run_ids: Sequence[i
         results: What is kept there already.
         run_ids: The confirming runs of the plan so far.
     """
-    protocol = protocol_of(plan)
-    for kept in results.protocols(study=plan.study.name):
-        same = kept.protocol.get("frame") == protocol["frame"]
-        if same and _panels(kept.protocol) & _panels(protocol):
-            return kept
-    return ledger.freeze(plan.study.name, protocol, run_ids)
+    kept = kept_for(plan, results)
+    return kept or ledger.freeze(plan.study.name, protocol_of(plan), run_ids)
 
 
 def frozen_for(plan: Plan, kept: "Kept") -> Frozen:

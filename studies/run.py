@@ -31,7 +31,7 @@ def main() -> None:
             study = read_study(Path(typed[0]))
     except typer.Exit as end:
         sys.exit(end.exit_code)
-    command(study, f"{PROGRAM} {typed[0]}")(typed[1:])
+    command(study)(typed[1:])
 
 
 def _without_a_file() -> None:

@@ -33,7 +33,7 @@ class Terminated(BaseException):
 
 @dataclass(frozen=True)
 class Call:
-    """How the runs of one call are done: where they are stored, and who does them."""
+    """How the runs of one call are done: where they are stored, who does them, what is written."""
 
     storage: str
     device: str
@@ -41,6 +41,7 @@ class Call:
     threads: int
     plugins: Sequence[str]
     rerun: Sequence[str]
+    report: Path | None = None
 
 
 def ready(
@@ -112,7 +113,7 @@ def run(plan: Plan, call: Call) -> None:
             f"first is {run_ids[0]}); --rerun {arm} does them again",
             file=sys.stderr,
         )
-    _print_answer(conductor, kept, call.storage)
+    _print_answer(conductor, kept, call)
 
 
 def _conduct(conductor: Conductor, call: Call) -> None:
@@ -164,7 +165,7 @@ def results_of(conductor: Conductor) -> list[ArmResult]:
     return gather_results(conductor.plan, conductor.runs(), scores, conductor.chosen, others)
 
 
-def _print_answer(conductor: Conductor, kept: "Kept", storage: str) -> None:
+def _print_answer(conductor: Conductor, kept: "Kept", call: Call) -> None:
     from rich.console import Console
 
     from studies.printing import print_answer, print_verdicts
@@ -177,7 +178,11 @@ def _print_answer(conductor: Conductor, kept: "Kept", storage: str) -> None:
     print_answer(console, conductor.plan, gathered)
     runs = conductor.runs()
     stored = [run for of_cell in runs.values() for run in of_cell]
-    print(f"\n{len(stored)} runs in {storage}; `python -m store scores` queries them.")
+    print(f"\n{len(stored)} runs in {call.storage}; `python -m store scores` queries them.")
+    if call.report is not None:
+        from studies.report.make import make_report
+
+        print(f"report: {make_report(conductor.plan, call.storage, call.report)}")
     failed = [run for run in stored if run.status == "failed"]
     for run in failed[:5]:
         print(f"run {run.id} ({run.task}, {run.arm}) failed: {run.reason}", file=sys.stderr)

@@ -55,6 +55,13 @@ class Study:
     file: Path | None = None
 
     @property
+    def program(self) -> str:
+        """How it is called."""
+        if self.file is None:
+            return f"python -m studies.{self.name}"
+        return f"python -m studies.run {self.file}"
+
+    @property
     def default_budget(self) -> str:
         """The budget that is meant where none is named."""
         return "quick" if "quick" in self.budgets else next(iter(self.budgets))

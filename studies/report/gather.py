@@ -174,7 +174,10 @@ def command_of(stored: Stored) -> str:
     if not runs:
         return stored.plan.study.program
     words = max(runs, key=lambda run: run.created_at).provenance.get("command", [])
-    return shlex.join([*stored.plan.study.program.split(), *map(str, words)])
+    program = (
+        stored.plan.study.program if stored.plan.study.file is None else "python -m studies.run"
+    )
+    return f"{program} {shlex.join(map(str, words))}".rstrip()
 
 
 def _sources(plan: Plan) -> list[str]:

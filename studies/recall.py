@@ -1,0 +1,48 @@
+"""Bring back the plan behind stored runs, from the words that were typed for them."""
+
+import importlib
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from registry.problems import ConfigError, Problem
+from registry.table import UnknownNameError
+from studies.plan import Plan
+from studies.study import Study
+
+if TYPE_CHECKING:
+    from store.results import Results
+
+
+def plan_behind(name: str, results: "Results") -> Plan:
+    """The plan of the latest call of a study that is stored.
+
+    Raises:
+        UnknownNameError: If no study of this name is stored.
+        ConfigError: If the words of that call do not make a plan any more.
+    """
+    runs = results.runs(study=name, phase=None)
+    if not runs:
+        raise UnknownNameError("study with runs", name, list(results.studies()))
+    words = max(runs, key=lambda run: (run.created_at, run.id)).provenance.get("command", [])
+    return plan_of(name, [str(word) for word in words])
+
+
+def plan_of(name: str, words: Sequence[str]) -> Plan:
+    """The plan that these words make of a study."""
+    from studies.command import read_plan
+
+    if importlib.util.find_spec(f"studies.{name}") is not None:
+        return read_plan(importlib.import_module(f"studies.{name}").STUDY, words)
+    return read_plan(_from_file(name, words), words[1:])
+
+
+def _from_file(name: str, words: Sequence[str]) -> Study:
+    from studies.study_file import read_study
+
+    if not words or not Path(words[0]).is_file():
+        where = words[0] if words else "nothing"
+        rule = f"the study {name} was read from a file that is not here any more: {where}"
+        raise ConfigError([Problem("", rule)])
+    return read_study(Path(words[0]))

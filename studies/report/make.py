@@ -1,0 +1,53 @@
+"""Make the report of a plan from what is stored of it, and check a report that was made."""
+
+from pathlib import Path
+
+from store.errors import StoreError
+from store.results import Results
+from studies.answer import gather_results
+from studies.freezing import frozen_for, kept_for
+from studies.plan import Plan
+from studies.report.files import write_report
+from studies.report.findings import Findings
+from studies.report.gather import gather
+from studies.report.numbers import mismatches
+from studies.report.page import html_page
+from studies.report.stored import Stored
+from studies.statistics.frozen import Frozen
+from studies.verdicts import verdicts
+
+NOTHING = Frozen((), ())
+"""Where no protocol was frozen every hypothesis is exploratory."""
+
+
+def make_report(plan: Plan, storage: str, folder: Path) -> Path:
+    """Write the report of a plan into a folder; return its page."""
+    return write_report(findings_of(plan, storage), folder)
+
+
+def check_report(plan: Plan, storage: str, folder: Path) -> list[str]:
+    """Work out every number of a report again from the database; what differs, a line each.
+
+    Raises:
+        StoreError: If the folder holds no report.
+    """
+    file = folder / "report.html"
+    if not file.is_file():
+        raise StoreError(f"there is no report to check: {file} is missing")
+    page = file.read_text(encoding="utf-8")
+    return mismatches(page, html_page(findings_of(plan, storage))[1])
+
+
+def findings_of(plan: Plan, storage: str) -> Findings:
+    """What a study found, as far as it is stored."""
+    results = Results(storage)
+    try:
+        stored = Stored(plan, results)
+        kept = kept_for(plan, results)
+        frozen = NOTHING if kept is None else frozen_for(plan, kept)
+        scores = [score for of_run in stored.scores.values() for score in of_run]
+        runs = {cell: stored.confirming.get(cell, []) for cell in plan.cells()}
+        judged = verdicts(plan, gather_results(plan, runs, scores, stored.chosen), frozen)
+        return gather(stored, storage, judged)
+    finally:
+        results.close()
