@@ -86,7 +86,8 @@ def reaches(findings: Findings) -> str:
     """Which arms hold furthest beyond the trained lengths, and which did not learn, by panel."""
     trained = [panel for panel in findings.panels if panel.has_skill]
     if not trained:
-        return f"{len(findings.panels)} panels were measured."
+        names = listed([panel.label for panel in findings.panels])
+        return f"measured were {names}."
     return "; ".join(_furthest(panel, findings.threshold) for panel in trained) + "."
 
 
@@ -122,7 +123,8 @@ def arm_sentence(arm: Arm, panel: Panel, threshold: float) -> str:
     """What became of one arm."""
     if not panel.has_skill:
         well = len(arm.seeds) - len(arm.lost)
-        reasons = "; ".join(sorted({seed.run.reason or seed.run.status for seed in arm.lost}))
+        told = {(seed.run.reason or seed.run.status).rstrip(".") for seed in arm.lost}
+        reasons = "; ".join(sorted(told))
         return f"{well} of {len(arm.seeds)} runs are done{': ' * bool(reasons)}{reasons}."
     found, longest = reach(arm, panel, threshold), panel.trained[1]
     lost = arm.lost
