@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Float, cast, func, select
 from sqlalchemy.orm import Session
 
 from store.answers import Cost, Failure, Reach, Summary
@@ -83,7 +83,7 @@ def costs(session: Session, selection: Selection) -> list[Cost]:
     scored = scored.where(*selection.conditions(session, SCORE_COLUMNS))
     query = select(
         *(RunRow.study, RunRow.task, RunRow.arm),
-        *(func.avg(column) for column in spent),
+        *(func.avg(cast(column, Float)) for column in spent),
         func.max(RunRow.peak_bytes),
     )
     query = query.where(RunRow.id.in_(scored), RunRow.status == "done")
