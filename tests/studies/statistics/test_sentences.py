@@ -56,6 +56,12 @@ def test_noise() -> None:
     )
 
 
+def test_the_seeds_that_would_settle_it_are_told() -> None:
+    found = Verdict(CLAIM, "inconclusive", 0.12, -0.05, 0.29, 0.03, 0.03, 8, 8, seeds_needed=41)
+
+    assert sentence(found).endswith("; 8 seeds each); about 41 seeds each would settle it.")
+
+
 def test_a_question_too_fine_for_the_noise() -> None:
     assert said(arm(WIDE), arm([one - 0.099 for one in WIDE])).endswith(
         "; more than 1000 seeds each would be needed to settle it."
