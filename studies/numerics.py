@@ -177,7 +177,8 @@ def entropy(
 ) -> float | None:
     """Mean entropy of the rows, as a share of what even weights over the same keys have."""
     rows = -einsum(weights, weights.clamp_min(1e-300).log(), "b h q k, b h q k -> b h q")
-    allowed = attend.mask.dense(*weights.shape[:3], length, device=weights.device)
+    batch, heads, queries, _ = weights.shape
+    allowed = attend.mask.dense(batch, heads, queries, length, device=weights.device)
     seen = reduce(allowed.expand(weights.shape).double(), "b h q k -> b h q", "sum")
     several = seen > 1
     return (rows[several] / seen[several].log()).mean().item() if several.any() else None
@@ -196,7 +197,7 @@ def _finish(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def _only(kernel: Kernel) -> AbstractContextManager[None]:
+def _only(kernel: Kernel) -> AbstractContextManager[Any]:
     return nullcontext() if kernel == "any" else sdpa_kernel([KERNELS[kernel]])
 
 

@@ -102,7 +102,9 @@ def _note(tried: Tried, chosen: Chosen) -> str:
     return "as good, within the tolerance" if near else ""
 
 
-def differences(plan: Plan, seeds: Mapping[Cell, list[Seed]]) -> list[tuple[str, dict[str, str]]]:
+def differences(
+    plan: Plan, seeds: Mapping[Cell, list[Seed]]
+) -> list[tuple[str, Mapping[str, Any]]]:
     """What differs between arms: keys of their configs, and what follows without being said."""
     first: dict[str, Cell] = {}
     for cell in plan.cells():
@@ -110,7 +112,9 @@ def differences(plan: Plan, seeds: Mapping[Cell, list[Seed]]) -> list[tuple[str,
     flat = {arm: dict(leaves(plan.config(cell).plain())) for arm, cell in first.items()}
     keys = sorted({key for one in flat.values() for key in one})
     changed = [key for key in keys if len({repr(one.get(key)) for one in flat.values()}) > 1]
-    rows = [(key, {arm: _shown(one.get(key)) for arm, one in flat.items()}) for key in changed]
+    rows: list[tuple[str, Mapping[str, Any]]] = [
+        (key, {arm: _shown(one.get(key)) for arm, one in flat.items()}) for key in changed
+    ]
     sizes = {
         arm: next((s.run.parameters for s in seeds[cell] if s.run.parameters is not None), None)
         for arm, cell in first.items()
