@@ -49,7 +49,7 @@ def test_only_differences_count_also_far_out_and_between_lengths() -> None:
     here = scores(rows(0, 1, 2, 3, 400))
     assert (here - scores(rows(0, 1, 2, 3, 500))).abs().max() > 1e-3
     torch.testing.assert_close(
-        here, scores(rows(9000, 9001, 9002, 9003, 9400)), rtol=1e-4, atol=1e-4
+        here, scores(rows(90_000, 90_001, 90_002, 90_003, 90_400)), rtol=1e-4, atol=1e-4
     )
     assert scores(rows(0, 1, 2, 3, 30_000)).isfinite().all()
 
