@@ -14,6 +14,8 @@ from variants import Dims, Encoder, EncoderOutput
 from variants.masks import Causal, Dense, Documents, Padding, Window
 from variants.positions import Position
 
+SOFTMAX = [name for name, one in registry.attentions.items() if one.softmax]
+
 
 def build(seed: int = 0, **changes: Any) -> Encoder:
     sizes = {"vocab_size": 10, "d_model": 16, "n_heads": 2, "n_layers": 2, "pad_id": 0}
@@ -55,9 +57,9 @@ def test_logits_are_the_readout_through_one_linear_map() -> None:
 
 
 @pytest.mark.parametrize("position", list(registry.positions))
-@pytest.mark.parametrize("attention", list(registry.attentions))
+@pytest.mark.parametrize("attention", SOFTMAX)
 def test_asking_for_weights_changes_nothing_else(position: str, attention: str) -> None:
-    encoder = build(position=position, attention=attention, mask="causal", n_classes=3)
+    encoder = build(position=position, attention=attention, mask="causal", n_classes=3).eval()
     plain, asked = encoder(tokens()), encoder(tokens(), need_weights=True)
     for one, other in ((plain.hidden, asked.hidden), (plain.logits, asked.logits)):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)

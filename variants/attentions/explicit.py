@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-import torch
 import torch.nn.functional as F
 from einops import einsum
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from variants.attentions._softmax import softmax_weights
 from variants.attentions.attention import Attention
 from variants.masks.mask import Mask, Sizes
 from variants.positions.position import Position
@@ -21,7 +21,6 @@ class Prepared:
     q_index: Int[Tensor, "#batch query"]
     k_index: Int[Tensor, "#batch key"]
     allowed: Bool[Tensor, "#batch #heads #query #key"]
-    some: Bool[Tensor, "#batch #heads #query 1"]
     bias: Float[Tensor, "#batch heads query key"] | None
 
 
@@ -46,9 +45,8 @@ class Explicit(Attention):
         allowed = mask.dense(
             sizes.batch, sizes.heads, sizes.queries, sizes.keys, device=q_index.device
         )
-        some = allowed.any(dim=-1, keepdim=True)
         bias = position.bias(q_index, k_index)
-        return Prepared(position, q_index, k_index, allowed, some, bias)
+        return Prepared(position, q_index, k_index, allowed, bias)
 
     def weights(
         self,
@@ -57,19 +55,8 @@ class Explicit(Attention):
         prepared: Prepared,
     ) -> Float[Tensor, "batch heads query key"]:
         """The share of each key in each query's output, before dropout."""
-        exact = torch.promote_types(q.dtype, torch.float32)
-        scores = einsum(
-            q.to(exact) * q.shape[-1] ** -0.5,
-            k.to(exact),
-            "batch heads query d_head, batch heads key d_head -> batch heads query key",
-        )
         content = prepared.position.scores(q, k, prepared.q_index, prepared.k_index)
-        for term in (prepared.bias, content):
-            scores = scores if term is None else scores + term
-        # A row of -inf alone would make softmax divide 0 by 0: such rows pass unmasked here, and
-        # are set to 0 afterwards.
-        scores = scores.masked_fill(~prepared.allowed & prepared.some, float("-inf"))
-        return scores.softmax(dim=-1).masked_fill(~prepared.some, 0.0)
+        return softmax_weights(q, k, prepared.allowed, prepared.bias, content)
 
     def with_weights(
         self,

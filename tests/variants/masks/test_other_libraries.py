@@ -169,7 +169,7 @@ def of_bert(implementation: str) -> Attend:
 
 
 OTHERS: dict[str, Attend] = {
-    **{f"ours, {name}": ours(name) for name in registry.attentions},
+    **{f"ours, {name}": ours(name) for name, one in registry.attentions.items() if one.softmax},
     "scaled_dot_product_attention": fused,
     "scaled_dot_product_attention, added": fused_and_added,
     "FlexAttention": flex(flex_attention),

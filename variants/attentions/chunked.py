@@ -1,0 +1,112 @@
+"""Attention in blocks of queries: memory linear in the length."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from einops import einsum
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from variants.attentions._softmax import softmax_weights
+from variants.attentions.attention import Attention
+from variants.masks.causal import Causal
+from variants.masks.mask import Mask, Sizes
+from variants.positions.position import Position
+
+BLOCK = 128
+"""Queries in a block."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the layers of one forward share: the rules, from which each block takes its rows."""
+
+    mask: Mask
+    position: Position
+    q_index: Int[Tensor, "#batch query"]
+    k_index: Int[Tensor, "#batch key"]
+    sizes: Sizes
+
+    @property
+    def causal(self) -> bool:
+        """Does no query see a key behind it?"""
+        return type(self.mask) is Causal and self.sizes.queries == self.sizes.keys
+
+    def allowed(self, rows: slice) -> Bool[Tensor, "#batch #heads #query #key"]:
+        """The rows of the mask for a block of queries."""
+        sizes = self.sizes
+        return self.mask.chunk(
+            rows, sizes.batch, sizes.heads, sizes.queries, sizes.keys, self.q_index.device
+        )
+
+
+class Chunked(Attention):
+    """Softmax attention, 128 queries at a time, which never holds all scores at once.
+
+    Mask, bias and scores are worked out block by block, and the backward pass works them out again
+    (gradient checkpointing), so that memory grows as the length, forward and backward, whatever
+    the mask and the position add; each takes about a third more time than `explicit`. Under an
+    exactly causal mask a block leaves out the keys behind it. Dropout drops each weight by itself,
+    from random numbers drawn block by block, which differ from those of other backends.
+
+    Source: Rabe and Staats 2021 (arXiv:2112.05682); Chen et al. 2016 (arXiv:1604.06174) for the
+    second computation.
+    """
+
+    name = "chunked"
+
+    def prepare(
+        self,
+        mask: Mask,
+        position: Position,
+        q_index: Int[Tensor, "#batch query"],
+        k_index: Int[Tensor, "#batch key"],
+        sizes: Sizes,
+    ) -> Prepared:
+        return Prepared(mask, position, q_index, k_index, sizes)
+
+    def forward(
+        self,
+        q: Float[Tensor, "batch heads query d_head"],
+        k: Float[Tensor, "batch heads key d_head"],
+        v: Float[Tensor, "batch heads key d_head"],
+        prepared: Prepared,
+        dropout: float = 0.0,
+    ) -> Float[Tensor, "batch heads query d_head"]:
+        blocks = q.split(BLOCK, dim=2)
+        starts = range(0, q.shape[2], BLOCK)
+        if len(blocks) == 1 or not torch.is_grad_enabled():
+            run = self._mix
+        else:
+            run = partial(checkpoint, self._mix, use_reentrant=False)
+        mixed = [
+            run(block, k, v, prepared, start, dropout)
+            for block, start in zip(blocks, starts, strict=True)
+        ]
+        return torch.cat(mixed, dim=2)
+
+    def _mix(
+        self,
+        q: Float[Tensor, "batch heads block d_head"],
+        k: Float[Tensor, "batch heads key d_head"],
+        v: Float[Tensor, "batch heads key d_head"],
+        prepared: Prepared,
+        start: int,
+        dropout: float,
+    ) -> Float[Tensor, "batch heads block d_head"]:
+        """The output of the block of queries that starts there."""
+        rows, position = slice(start, start + q.shape[2]), prepared.position
+        allowed = prepared.allowed(rows)
+        if prepared.causal:
+            k, v, allowed = k[:, :, : rows.stop], v[:, :, : rows.stop], allowed[..., : rows.stop]
+        q_index, k_index = prepared.q_index[:, rows], prepared.k_index[:, : k.shape[2]]
+        bias, content = position.bias(q_index, k_index), position.scores(q, k, q_index, k_index)
+        weights = F.dropout(softmax_weights(q, k, allowed, bias, content), dropout)
+        return einsum(
+            weights.to(v.dtype),
+            v,
+            "batch heads query key, batch heads key d_head -> batch heads query d_head",
+        )
