@@ -38,9 +38,8 @@ class Prepared:
     def allowed(self, rows: slice) -> Bool[Tensor, "#batch #heads #query #key"]:
         """The rows of the mask for a block of queries."""
         sizes = self.sizes
-        return self.mask.chunk(
-            rows, sizes.batch, sizes.heads, sizes.queries, sizes.keys, self.q_index.device
-        )
+        every = torch.arange(rows.start, rows.stop, device=self.q_index.device)
+        return self.mask.rows(every, sizes.batch, sizes.heads, sizes.queries, sizes.keys)
 
 
 class Chunked(Attention):
@@ -76,17 +75,18 @@ class Chunked(Attention):
         prepared: Prepared,
         dropout: float = 0.0,
     ) -> Float[Tensor, "batch heads query d_head"]:
-        blocks = q.split(BLOCK, dim=2)
-        starts = range(0, q.shape[2], BLOCK)
-        if len(blocks) == 1 or not torch.is_grad_enabled():
+        # Counted, not stepped through: one captured graph then serves all lengths of that count.
+        count = -(-q.shape[2] // BLOCK)
+        if count == 1 or not torch.is_grad_enabled():
             run = self._mix
         else:
             run = partial(checkpoint, self._mix, use_reentrant=False)
+        blocks = [q] if count == 1 else q.split(BLOCK, dim=2)
         mixed = [
-            run(block, k, v, prepared, start, dropout)
-            for block, start in zip(blocks, starts, strict=True)
+            run(block, k, v, prepared, number * BLOCK, dropout)
+            for number, block in enumerate(blocks)
         ]
-        return torch.cat(mixed, dim=2)
+        return mixed[0] if count == 1 else torch.cat(mixed, dim=2)
 
     def _mix(
         self,
