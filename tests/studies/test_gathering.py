@@ -70,7 +70,7 @@ def test_options_of_a_named_task_are_set() -> None:
 def test_a_task_that_is_not_in_the_study_takes_the_steps_of_training() -> None:
     settings = settle("task=reverse")
 
-    assert str(settings.study.panels[0].task) == "reverse(alphabet=8)"
+    assert str(settings.study.panels[0].task) == "reverse(alphabet=8, answer_at=in_place)"
     assert settings.study.panels[0].steps is None
 
 

@@ -49,7 +49,7 @@ def test_quick_is_the_protocol_that_its_text_promises() -> None:
     assert config["training"] | {"steps": 0} == {
         "steps": 0, "batch_size": 64, "learning_rate": 1e-3, "weight_decay": 0.01, "clip_norm": 1.0,
         "schedule": "linear", "warmup_steps": 50, "final_rate": 0.1, "train_lengths": [2, 16],
-        "dtype": "float32",
+        "dtype": "float32", "examples": "infinite", "until": None,
     }  # fmt: skip
     assert config["evaluation"]["test_lengths"] == [16, 17, 18, 20, 24, 32, 64, 128]
     encoder = config["encoder"]
