@@ -1,6 +1,7 @@
 """List the studies and the tasks; write and check reports."""
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -12,11 +13,9 @@ from studies.command import WORK_FAILED, errors
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
-@app.callback(invoke_without_command=True)
-def main(context: typer.Context) -> None:
+@app.command("list")
+def listing() -> None:
     """List the studies and the tasks, each with its question or its rule."""
-    if context.invoked_subcommand is not None:
-        return
     print("Studies (python -m studies.NAME --help)")
     for name, about in studies():
         print(f"  {name:22}{about}")
@@ -81,4 +80,4 @@ def _first_line(tree: ast.Module) -> str:
 
 
 if __name__ == "__main__":
-    app(prog_name="python -m studies")
+    app(sys.argv[1:] or ["list"], prog_name="python -m studies")

@@ -123,7 +123,7 @@ def errors() -> Iterator[None]:
     from registry.problems import ConfigError
     from registry.table import DuplicateNameError, UnknownNameError
     from store.errors import StoreError
-    from studies.conduct import WorkerError
+    from studies.errors import WorkerError
 
     try:
         yield

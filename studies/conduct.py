@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from store.records import FINISHED
+from studies.errors import WorkerError
 from studies.plan import Cell, Plan
 from studies.progress import Progress
 from studies.search import Trials
@@ -230,10 +231,6 @@ class _Crew:
                 process.join()
         self.conductor.ledger.recover(self.conductor.ids(), is_alive)
         self.conductor.reconcile()
-
-
-class WorkerError(RuntimeError):
-    """Workers cannot even start."""
 
 
 def job_for(url: str, plugins: Sequence[str], device: str, threads: int) -> Job:

@@ -46,7 +46,7 @@ def test_a_part_keeps_what_takes_longer_to_see(kind: str, name: str, promise: st
 @pytest.mark.parametrize(
     "parts",
     [
-        ["rope"],
+        pytest.param(["rope"], marks=pytest.mark.slow),
         *(pytest.param(["--kind", table.kind], marks=pytest.mark.slow) for table in PROMISING),
     ],
     ids=" ".join,

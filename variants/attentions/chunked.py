@@ -47,9 +47,9 @@ class Chunked(Attention):
 
     Mask, bias and scores are worked out block by block, and the backward pass works them out again
     (gradient checkpointing), so that memory grows as the length, forward and backward, whatever
-    the mask and the position add, at the cost of computing each block twice. Under an exactly causal
-    mask a block leaves out the keys behind it. Dropout drops each weight by itself, from random
-    numbers drawn block by block, which differ from those of other backends.
+    the mask and the position add, at the cost of computing each block twice. Under an exactly
+    causal mask a block leaves out the keys behind it. Dropout drops each weight by itself, from
+    random numbers drawn block by block, which differ from those of other backends.
 
     Source: Rabe and Staats 2021 (arXiv:2112.05682); Chen et al. 2016 (arXiv:1604.06174) for the
     second computation.

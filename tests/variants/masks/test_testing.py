@@ -117,7 +117,11 @@ def test_our_encoder_obeys_every_mask_with_every_backend(attention: str, mask: M
 
 @pytest.mark.parametrize("placement", list(registry.norm_placements))
 def test_our_encoder_obeys_its_mask_wherever_the_norm_stands(placement: str) -> None:
-    assert_no_leak(ours("sdpa", norm_placement=placement), RIGHT & Causal())
+    encoder = ours("sdpa", norm_placement=placement)
+    for weight in encoder.parameters():
+        if weight.ndim == 0:
+            nn.init.ones_(weight)  # a gate that starts at 0 lets nothing through
+    assert_no_leak(encoder, RIGHT & Causal())
 
 
 def query_rows(keep: Mask) -> Tensor:
