@@ -6,7 +6,7 @@
 
 from typing import TYPE_CHECKING
 
-import lazy_loader
+from variants.faces import face
 
 if TYPE_CHECKING:
     from studies.statistics.bimodality import Modes as Modes
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from studies.statistics.times import log_rank as log_rank
     from studies.statistics.verdict import Verdict as Verdict
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
+__getattr__, __dir__ = face(
     __name__,
-    submod_attrs={
+    {
         "contrasts": ["Contrast", "contrast"],
         "crossed_factors": ["CrossedEffect", "crossed"],
         "endpoints": ["Endpoint", "compare_endpoints"],
