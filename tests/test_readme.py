@@ -62,7 +62,10 @@ def test_the_commands_of_the_readme_work(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     # A study is described instead of run: its arguments are checked all the same.
-    if re.match(r"-m studies\.(extrapolation|run)\b", command) and "--plan" not in command:
+    if (
+        re.match(r"-m studies\.(extrapolation|run|attention_numerics)\b", command)
+        and "--plan" not in command
+    ):
         command += " --describe"
     if command.endswith("--plan"):
         command += " --arms none --set evaluation.examples=8"

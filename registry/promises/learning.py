@@ -12,7 +12,10 @@ from registry.builder import build_encoder
 from registry.promises.promise import insist, promise
 from registry.promises.subject import Subject
 
-EXAMPLES, LENGTH, SYMBOLS, STEPS = 100, 8, 6, 200
+EXAMPLES, LENGTH, SYMBOLS = 100, 8, 6
+STEPS, STEPS_OF_DRAWS = 200, 1500
+"""Where positions are drawn anew at every step, what is learned is learned more slowly."""
+
 SIZES = {"vocab_size": SYMBOLS + 1, "n_classes": SYMBOLS, "d_model": 32, "n_heads": 4}
 
 
@@ -42,17 +45,18 @@ def _left_or_nothing(x: Tensor) -> Tensor:
 
 @promise(dear=True)
 def it_learns_what_it_can_express(subject: Subject) -> None:
-    """A hundred sequences, by heart, in 200 steps at most: a loss below 0.05."""
+    """A hundred sequences, by heart: a loss below 0.05 after 200 steps, 1,500 where it draws."""
     generator = torch.Generator().manual_seed(0)
     x = torch.randint(1, SYMBOLS + 1, (EXAMPLES, LENGTH), generator=generator)
     mask = "causal" if subject.needs_causal() else "full"
     encoder = build_encoder({**subject.config(), **SIZES, "mask": mask}, seed=0)
     one_answer = encoder(x).readout.ndim == 2
     targets = _commonest(x) if one_answer else _task_for(subject)(x)
+    most = STEPS_OF_DRAWS if encoder.draws else STEPS
     optimizer = torch.optim.AdamW(encoder.parameters(), lr=1e-2, weight_decay=0.0)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=STEPS)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=most)
     loss, steps = torch.tensor(1.0), 0
-    while loss > 0.04 and steps < STEPS:
+    while loss > 0.04 and steps < most:
         optimizer.zero_grad()
         loss = F.cross_entropy(encoder(x).logits.flatten(0, -2), targets.flatten())
         loss.backward()

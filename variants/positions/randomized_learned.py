@@ -25,6 +25,7 @@ class RandomizedLearned(Randomizing):
 
     name = "randomized_learned"
     around = "learned"
+    waives = {"it_learns_what_it_can_express": "a hundred sequences meet each of 2,048 rows seldom"}
 
     def __init__(
         self,
