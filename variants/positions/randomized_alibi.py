@@ -26,7 +26,7 @@ class RandomizedALiBi(Randomizing):
     name = "randomized_alibi"
     around = "alibi"
     waives = {
-        "it_learns_what_it_can_express": "distances drawn below 2,048 leave little but the token itself"
+        "it_learns_what_it_can_express": "distances below 2,048 leave little but the token itself"
     }
 
     def __init__(
