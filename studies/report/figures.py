@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def figures(findings: Findings) -> dict[str, Callable[[], "Figure"]]:
     """Every figure that the findings have numbers for, by its file name."""
     drawn: dict[str, Callable[[], Figure]] = {}
-    if findings.verdicts:
+    if any(one.effect is not None for one in findings.verdicts):
         drawn["contrasts"] = lambda: contrasts(findings)
     for number, panel in enumerate(findings.panels, start=1):
         drawn |= {
