@@ -13,7 +13,7 @@ from studies.errors import WorkerError
 from studies.plan import Cell, Plan
 from studies.progress import Progress
 from studies.search import Trials
-from studies.tuning import Chosen, Tried, choose
+from studies.tuning import Chosen, Tried, by_setting, choose
 from studies.worker import Board, Job, is_alive, validation_nll, work
 
 if TYPE_CHECKING:
@@ -102,13 +102,9 @@ class Conductor:
         """What tuning tried for a cell, setting by setting."""
         runs = {run.id: run for run in self.ledger.runs(self.tuning[cell])}
         nlls = self._nlls([run.id for run in runs.values() if run.status == "done"])
-        seeds = self.plan.settings.study.tuning_seeds
-        # The runs were planned setting by setting, each on every tuning seed.
+        study = self.plan.settings.study
         ordered = [runs[number] for number in self.tuning[cell]]
-        return [
-            Tried(setting, ordered[number * seeds : (number + 1) * seeds], nlls)
-            for number, setting in enumerate(self.plan.settings.study.settings())
-        ]
+        return by_setting(study.settings(), ordered, study.tuning_seeds, nlls)
 
     def unfinished(self) -> bool:
         """Is anything of the plan still to be done?"""

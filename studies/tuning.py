@@ -34,6 +34,19 @@ class Tried:
         return stdev(found) / len(found) ** 0.5 if len(found) > 1 else 0.0
 
 
+def by_setting(
+    settings: Sequence[Setting],
+    runs: Sequence["Run"],
+    seeds: int,
+    nlls: Mapping[int, float | None],
+) -> list[Tried]:
+    """Tuning runs, planned setting by setting and each on every tuning seed, as what was tried."""
+    return [
+        Tried(setting, runs[number * seeds : (number + 1) * seeds], nlls)
+        for number, setting in enumerate(settings)
+    ]
+
+
 @dataclass(frozen=True)
 class Chosen:
     """What tuning chose for a cell.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from store.records import FINISHED
 from studies.plan import Cell, Plan
-from studies.tuning import Chosen, Tried, choose
+from studies.tuning import Chosen, Tried, by_setting, choose
 from studies.worker import validation_nll
 
 if TYPE_CHECKING:
@@ -48,11 +48,7 @@ class Stored:
         if len(runs) < len(study.settings()) * study.tuning_seeds:
             return []
         nlls = {run.id: validation_nll(self.scores[run.id]) for run in runs if run.status == "done"}
-        size = study.tuning_seeds
-        return [
-            Tried(setting, runs[number * size : (number + 1) * size], nlls)
-            for number, setting in enumerate(study.settings())
-        ]
+        return by_setting(study.settings(), runs, study.tuning_seeds, nlls)
 
     def _choose(self, cell: Cell) -> Chosen:
         study = self.plan.settings.study
