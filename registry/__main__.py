@@ -9,15 +9,17 @@ from typing import Annotated
 
 import typer
 
-from registry.describing import describe, mentions, summary
+from registry.listing import listed, shown
 from registry.problems import ConfigError, Problem
-from registry.table import TABLES, UnknownNameError, table_of
+from registry.table import UnknownNameError
 
 Imports = Annotated[
     list[str] | None,
     typer.Option("--import", help="A .py file or a module with parts of yours; repeatable."),
 ]
-Kind = Annotated[str, typer.Argument(help="A kind of part, such as position.")]
+Kind = Annotated[str, typer.Argument(help="A kind of part, such as position, or preset.")]
+
+SOURCE = "A preset, a YAML file, or - for stdin."
 
 app = typer.Typer(
     help="Look at the parts, and at what a config builds.",
@@ -36,20 +38,11 @@ def list_(
     ] = "",
     plugins: Imports = None,
 ) -> None:
-    """Print the names of every kind; `--import studies.tasks` adds the tasks."""
+    """Print the names of every kind, and presets; `--import studies.tasks` adds the tasks."""
 
     def lines() -> Iterator[str]:
         _load(plugins)
-        tables = [table_of(kind)] if kind else [TABLES[key] for key in sorted(TABLES)]
-        named = [(table, [n for n in table if mentions(table, n, search)]) for table in tables]
-        shown = [(table, names) for table, names in named if names or not search]
-        width = max((len(name) for _, names in shown for name in names), default=0)
-        for number, (table, names) in enumerate(shown):
-            yield from [""] * (number > 0)
-            yield f"{table.kind}: {table.about}"
-            yield from (f"  {name:{width}}  {summary(table, name)}" for name in names)
-        if not shown:
-            yield f"no part mentions {search!r}"
+        yield from listed(kind, search)
         if not kind and not plugins:
             yield from ["", "More kinds come with --import, such as --import studies.tasks."]
 
@@ -62,18 +55,18 @@ def show(
     name: Annotated[str, typer.Argument(help="The name of a part.")],
     plugins: Imports = None,
 ) -> None:
-    """Print one part: its class, file, docstring, options and declared facts."""
+    """Print one part: its class, file, docstring, options and declared facts; or one preset."""
 
     def lines() -> Iterator[str]:
         _load(plugins)
-        yield describe(table_of(kind)[name])
+        yield shown(kind, name)
 
     _print(lines)
 
 
 @app.command()
 def explain(
-    config: Annotated[str, typer.Argument(help="A YAML file, or - for stdin.")],
+    config: Annotated[str, typer.Argument(help=SOURCE)],
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="dotted.key=value, the value in YAML; repeatable."),
@@ -103,7 +96,10 @@ def explain(
 
 @app.command()
 def draw(
-    mask: Annotated[str, typer.Argument(help='A mask, such as "causal & ~window(radius=2)".')],
+    mask: Annotated[
+        str,
+        typer.Argument(help='A mask, such as "causal & ~window(radius=2)", a preset or YAML file.'),
+    ],
     size: Annotated[int, typer.Option(min=1, help="Queries, and keys.")] = 8,
     keys: Annotated[int | None, typer.Option(min=1, help="Keys, if there are others.")] = None,
     out: Annotated[
@@ -111,7 +107,7 @@ def draw(
     ] = None,
     plugins: Imports = None,
 ) -> None:
-    """Print a mask as text: a row for each query, # where it may attend.
+    """Print a mask, or that of a config, as text: a row for each query, # where it may attend.
 
     A picture has a colour for each mask that | joins.
     """
@@ -119,25 +115,27 @@ def draw(
     def lines() -> Iterator[str]:
         from registry.choices import build_mask, resolve
         from registry.drawing import layers_of, write_svg
+        from registry.sources import mask_of
 
         _load(plugins)
+        rule = mask_of(mask)
         try:
-            drawing = build_mask(resolve("mask", mask)).draw(size, keys=keys)
-            layers = {} if out is None else layers_of(mask, size, keys)
+            drawing = build_mask(resolve("mask", rule)).draw(size, keys=keys)
+            layers = {} if out is None else layers_of(rule, size, keys)
         except ConfigError as error:
             raise ConfigError(problem.under("mask") for problem in error.problems) from None
         except ValueError as error:
             raise ConfigError([Problem("mask", str(error))]) from error
         except (TypeError, NotImplementedError) as error:
             raise ConfigError([Problem("mask", f"{type(error).__name__}: {error}")]) from error
-        yield drawing if out is None else write_svg(layers, mask, out)
+        yield drawing if out is None else write_svg(layers, rule, out)
 
     _print(lines)
 
 
 @app.command()
 def diff(
-    one: Annotated[str, typer.Argument(help="A YAML file, or - for stdin.")],
+    one: Annotated[str, typer.Argument(help=SOURCE)],
     other: Annotated[str, typer.Argument(help="Another.")],
     length: Annotated[int, typer.Option(min=1, help="Length of the sample batch.")] = 16,
     plugins: Imports = None,

@@ -35,12 +35,13 @@ def build_encoder(
     encoders of one seed share the weights of whatever they have in common.
 
     Args:
-        config: A config, a mapping, or the path of a YAML file.
+        config: The name of a preset, a config, a mapping, or the path of a YAML file.
         seed: Seed of the initial weights; None draws one from torch's global generator.
         overrides: Keys that replace those of the config.
 
     Raises:
         ConfigError: If the config breaks a rule; every problem is told.
+        UnknownNameError: If a word is neither the name of a preset nor a file.
     """
     import torch
 

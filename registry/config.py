@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, Field, SerializeAsAny, Validati
 
 from registry.choices import STRICT, Choice, among, resolve
 from registry.fitting import misfits
+from registry.presets import KEY, expanded, file_of
 from registry.problems import ConfigError, Problem, mapping, problems_of
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -48,7 +49,8 @@ class EncoderConfig(BaseModel):
     options of a part are the arguments of its constructor. `d_head: null` means d_model / n_heads;
     `vocab_size: null` builds no token table; `n_classes: null` builds no linear map to logits;
     `share_layers` gives all layers one set of weights; `gradient_checkpointing` trades time for
-    memory and changes no result.
+    memory and changes no result. `preset` names a ready architecture whose keys the others
+    replace; it is no key of the checked config, which says them all.
 
     Raises:
         ConfigError: With every problem at once.
@@ -79,7 +81,7 @@ class EncoderConfig(BaseModel):
     gradient_checkpointing: bool = False
 
     def __init__(self, /, **data: Any) -> None:
-        problems: list[Problem] = []
+        data, problems = expanded(data), list[Problem]()
         try:
             super().__init__(**data)
         except ValidationError as error:
@@ -173,14 +175,17 @@ def _resolved(kind: str, data: Mapping[str, Any]) -> Choice | None:
 def encoder_config(
     config: "EncoderConfig | Mapping[str, Any] | str | Path", **overrides: Any
 ) -> EncoderConfig:
-    """The checked config of a mapping or a YAML file, with some keys replaced.
+    """The checked config of a preset, a mapping or a YAML file, with some keys replaced.
 
     Raises:
         ConfigError: If it breaks a rule; every problem is told.
+        UnknownNameError: If a word is neither the name of a preset nor a file.
     """
     file = None
     if isinstance(config, EncoderConfig):
         data: Mapping[str, Any] = dict(config)
+    elif names_preset(config):
+        data = {KEY: config}
     elif isinstance(config, str | Path):
         from registry.yaml_file import read_yaml
 
@@ -193,6 +198,17 @@ def encoder_config(
         raise ConfigError(
             problem.under("", file) for problem in error.problems
         ) from error.__cause__
+
+
+def names_preset(source: object) -> bool:
+    """Is this a preset's name, not a file?
+
+    Raises:
+        UnknownNameError: If it looks like a name, and no preset has it.
+    """
+    if not isinstance(source, str) or not source.isidentifier() or Path(source).is_file():
+        return False
+    return file_of(source).is_file()
 
 
 def without_defaults(config: BaseModel) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 from registry.choices import schema
 from registry.config import PARTS, EncoderConfig
 from registry.options import holds_tensor, options_of
+from registry.presets import KEY, names
 from registry.table import Table, table_of
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -26,6 +27,8 @@ def json_schema() -> dict[str, Any]:
     dropout = found["properties"]["dropout"]
     default = dropout.pop("default", 0.0)
     found["properties"]["dropout"] = {"anyOf": [everywhere, dropout], "default": default}
+    known = {"enum": names(), "description": "a ready architecture, whose keys the others replace"}
+    found["properties"][KEY] = known
     return {"$schema": DIALECT, **found}
 
 

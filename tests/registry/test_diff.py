@@ -67,7 +67,7 @@ def test_the_schema_names_every_part_with_its_options(capsys: Output) -> None:
     with pytest.raises(SystemExit):
         main(["schema"])
     found = json.loads(capsys.readouterr().out)
-    assert set(found["properties"]) == set(EncoderConfig.model_fields)
+    assert set(found["properties"]) == {*EncoderConfig.model_fields, "preset"}
     names, *parts = found["$defs"]["position"]["anyOf"]
     assert names["enum"] == list(positions)
     rope = next(part for part in parts if part["title"] == "rope")
