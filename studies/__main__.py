@@ -20,7 +20,7 @@ def listing() -> None:
     for name, about in studies():
         print(f"  {name:22}{about}")
     print("  of your own           python -m studies.run my_study.yaml")
-    print("\nReports: python -m studies report STUDY")
+    print("\nReports: python -m studies report STUDY; of all studies: python -m studies findings")
     print("\nTasks (python -m registry show task NAME --import studies.tasks)")
     for name, about in tasks():
         print(f"  {name:22}{about}")
@@ -53,6 +53,25 @@ def report(
     if wrong:
         raise typer.Exit(WORK_FAILED)
     print("every number of the report follows from the database")
+
+
+@app.command()
+def findings(
+    out: Annotated[Path, typer.Option(help="The Markdown file.")] = Path("findings.md"),
+    storage: Annotated[list[str] | None, typer.Option(help="Database URL; repeatable.")] = None,
+    study: Annotated[
+        list[str] | None, typer.Option(help="Only this study; repeatable; by default all.")
+    ] = None,
+) -> None:
+    """Write one page over all studies that are stored: each question and what became of it."""
+    with errors():
+        from studies.report.overview import entries, write_overview
+
+        storages, wanted = storage or ["sqlite:///sandbox.db"], study or []
+        found = entries(storages, wanted)
+        words = [*(f"--storage {one}" for one in storages), *(f"--study {one}" for one in wanted)]
+        command = " ".join(["python -m studies findings", *words, f"--out {out}"])
+        print(f"findings: {write_overview(found, out, command, studies())}")
 
 
 def studies() -> Iterator[tuple[str, str]]:

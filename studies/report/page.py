@@ -41,7 +41,7 @@ def html_page(findings: Findings) -> tuple[str, Numbers]:
     def num(value: float | None, key: str, digits: int | None = 2) -> Markup:
         return Markup(numbers.show(value, key, digits))
 
-    page = _environment(autoescape=True).get_template("page.html.j2")
+    page = environment(autoescape=True).get_template("page.html.j2")
     style_sheet = Markup(_text("page.css"))
     return page.render(
         _words(findings) | {"figure": figure, "num": num, "css": style_sheet}
@@ -50,7 +50,7 @@ def html_page(findings: Findings) -> tuple[str, Numbers]:
 
 def markdown_page(findings: Findings, pictures: Mapping[str, str]) -> str:
     """The same as Markdown; `pictures` are the files of the figures, by name."""
-    page = _environment(autoescape=False).get_template("page.md.j2")
+    page = environment(autoescape=False).get_template("page.md.j2")
 
     def figure(name: str, caption: str) -> str:
         return f"![{caption}]({pictures[name]})" if name in pictures else ""
@@ -89,7 +89,8 @@ def _words(findings: Findings) -> dict[str, Any]:
     }
 
 
-def _environment(autoescape: bool) -> "Environment":
+def environment(autoescape: bool) -> "Environment":
+    """Where the templates of reports lie, and how they are read."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("studies.report", "")

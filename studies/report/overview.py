@@ -1,0 +1,193 @@
+"""One page over many studies: each question, what became of its claims, a figure, the command."""
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from registry.problems import ConfigError, Problem
+from store.results import Results
+from studies.recall import plan_behind
+from studies.report.effects import effects
+from studies.report.figures import figures
+from studies.report.findings import Findings
+from studies.report.make import findings_of
+from studies.report.page import environment
+from studies.report.style import style
+from studies.report.wording import ORDER, counts
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from studies.plan import Plan
+    from studies.statistics import Verdict
+
+CAPTION = "Effects in units of the smallest effect of interest, with intervals"
+NO_MEANING = ("smoke",)
+"""Budgets that only show that everything works."""
+
+WITHOUT_EFFECT = ("--storage", "--workers", "--threads", "--report")
+"""Options of a call on which no number depends."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one study found.
+
+    Args:
+        findings: All of it.
+        budget: The budget of its latest call.
+        expected: How many confirming runs that call asks for.
+    """
+
+    findings: Findings
+    budget: str
+    expected: int
+
+    @property
+    def question(self) -> str:
+        """What it asks."""
+        return self.findings.question
+
+    @property
+    def anchor(self) -> str:
+        """Where the page tells of it, and the name of its figure."""
+        return re.sub(r"\W+", "_", self.findings.study)
+
+    @property
+    def command(self) -> str:
+        """What makes the same numbers, wherever they are stored."""
+        kept: list[str] = []
+        words = iter(shlex.split(self.findings.command))
+        for word in words:
+            if word in WITHOUT_EFFECT:
+                next(words, None)
+            elif word.partition("=")[0] not in WITHOUT_EFFECT:
+                kept.append(word)
+        return shlex.join(kept)
+
+    @property
+    def primary(self) -> list["Verdict"]:
+        """Verdicts on claims that were fixed before their runs."""
+        return [one for one in self.findings.verdicts if not one.exploratory]
+
+    @property
+    def explored(self) -> list["Verdict"]:
+        """All others."""
+        return [one for one in self.findings.verdicts if one.exploratory]
+
+    @property
+    def tally(self) -> list[int]:
+        """How many primary claims came to each status, in the order of `wording.ORDER`."""
+        return [sum(one.status == status for one in self.primary) for status in ORDER]
+
+    @property
+    def basis(self) -> str:
+        """What stands behind it, and what a reader must not take it for."""
+        panels = self.findings.panels
+        there = sum(
+            seed.run.finished_at is not None for p in panels for arm in p.arms for seed in arm.seeds
+        )
+        told = [f"Study `{self.findings.study}`, budget {self.budget}: {counts(self.findings)}."]
+        if self.budget in NO_MEANING:
+            told.append(
+                "**This budget only shows that everything works: its numbers mean nothing.**"
+            )
+        if there < self.expected:
+            told.append(f"**Unfinished: {there} of {self.expected} runs are done.**")
+        return " ".join(told)
+
+
+def entries(storages: Iterable[str], wanted: Sequence[str] = ()) -> list[Entry]:
+    """What the studies in these databases found, in the order in which they are stored.
+
+    Args:
+        storages: Addresses of databases.
+        wanted: Names of studies; all where none is named.
+
+    Raises:
+        ConfigError: If a stored call does not make a plan any more, or two databases hold one
+            study.
+        StoreError: If a database is missing.
+    """
+    found: dict[str, tuple[str, Entry]] = {}
+    for storage in storages:
+        results = Results(storage)
+        try:
+            names = [name for name in results.studies() if not wanted or name in wanted]
+            plans = [(plan_behind(name, results), _budget(name, results)) for name in names]
+        finally:
+            results.close()
+        for plan, budget in plans:
+            name = plan.study.name
+            if name in found:
+                rule = (
+                    f"a study has one place on the page; {name} is in {found[name][0]} and in "
+                    f"{storage}; leave one of them out"
+                )
+                raise ConfigError([Problem("--storage", rule)])
+            found[name] = storage, Entry(findings_of(plan, storage), budget, _expected(plan))
+    return [entry for _, entry in found.values()]
+
+
+def _budget(name: str, results: Results) -> str:
+    runs = results.runs(study=name, phase=None)
+    latest = max(runs, key=lambda run: (run.created_at, run.id))
+    return str(latest.provenance.get("budget", "unknown"))
+
+
+def _expected(plan: "Plan") -> int:
+    return len(plan.cells()) * plan.settings.study.seeds
+
+
+def write_overview(
+    found: Sequence[Entry], out: Path, command: str, known: Iterable[tuple[str, str]] = ()
+) -> Path:
+    """Write the page, and its figures into a folder beside it that is named after it.
+
+    Args:
+        found: What is told.
+        out: The Markdown file.
+        command: What makes the page anew.
+        known: Studies with their questions; those that found nothing yet are listed last.
+    """
+    folder = out.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures: dict[str, tuple[str, str] | None] = {}
+    with style():
+        for entry in found:
+            drawn = _figure(entry)
+            pictures[entry.anchor] = None
+            if drawn is not None:
+                figure, caption = drawn
+                file = folder / f"{entry.anchor}.png"
+                figure.savefig(file, dpi=110, metadata={"Software": None})
+                pictures[entry.anchor] = f"{folder.name}/{file.name}", caption
+    told = {entry.findings.study for entry in found}
+    page = environment(autoescape=False).get_template("overview.md.j2")
+    text = page.render(
+        entries=found,
+        pictures=pictures,
+        command=command,
+        said=_said,
+        waiting=[(name, about) for name, about in known if name not in told],
+    )
+    out.write_text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", encoding="utf-8")
+    return out
+
+
+def _said(verdict: "Verdict") -> str:
+    from studies.statistics import sentence
+
+    return sentence(verdict)
+
+
+def _figure(entry: Entry) -> "tuple[Figure, str] | None":
+    """The effects of all claims; without any, the first figure of the report."""
+    drawn = effects(entry.findings.verdicts)
+    if drawn is not None:
+        return drawn, CAPTION
+    others = figures(entry.findings)
+    return next(((draw(), name) for name, draw in others.items()), None)

@@ -1,0 +1,134 @@
+"""One page over several studies, from result sets whose verdicts are known."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from registry.problems import ConfigError
+from store import Ledger, PlannedRun
+from studies.hypothesis import Hypothesis
+from studies.report import overview
+from studies.report.effects import effects
+from studies.report.findings import Findings
+from studies.report.overview import Entry, entries, write_overview
+from studies.statistics import Verdict
+from tests.studies.report.synthetic import arm, findings, panel
+
+CLAIM = Hypothesis("reach", "RoPE reaches further.", "rope", "learned", "shift", (32, 64))
+STEPS = replace(CLAIM, name="speed", claim="RoPE is faster.", smallest_effect=20.0)
+SUPPORTED = Verdict(CLAIM, "supported", 0.6, 0.5, 0.7, 0.002, 0.004, 2, 2)
+REFUTED = Verdict(STEPS, "refuted", 10.0, 5.0, 15.0, 0.8, 0.9, 2, 2, notes=("One seed diverged.",))
+OPEN = Verdict(replace(CLAIM, name="open"), "inconclusive", 0.1, -0.2, 0.4, 0.3, 0.3, 2, 2)
+LATER = replace(SUPPORTED, hypothesis=replace(CLAIM, name="later"), exploratory=True)
+UNTESTED = Verdict(replace(CLAIM, name="idle"), "not tested", reason="rope did not learn")
+ARMS = [arm("rope", (1.0, 0.9, 0.9)), arm("learned", (1.0, 0.5, 0.1))]
+
+
+def told(*verdicts: Verdict, study: str = "lengths") -> Findings:
+    return findings(panel(*ARMS), verdicts=list(verdicts), study=study)
+
+
+def page_of(folder: Path, *found: Entry) -> str:
+    file = write_overview(found, folder / "found.md", "make it", [("lengths", "x"), ("more", "y?")])
+    return file.read_text(encoding="utf-8")
+
+
+def test_every_verdict_is_a_sentence_with_its_claim_and_stands_where_it_belongs(
+    tmp_path: Path,
+) -> None:
+    page = page_of(tmp_path, Entry(told(SUPPORTED, REFUTED, OPEN, LATER, UNTESTED), "quick", 2))
+    primary, _, explored = page.partition("Exploratory, for the next study to confirm:")
+    for name, start in (
+        ("reach", "RoPE reaches further. *Supported on shift: "),
+        ("speed", "RoPE is faster. *Refuted on shift: "),
+        ("open", "RoPE reaches further. *Inconclusive on shift: it is open whether "),
+        ("idle", "RoPE reaches further. *Not tested on shift: rope did not learn"),
+    ):
+        assert f"- **{name}.** {start}" in primary
+    assert "*Supported on shift (exploratory): " in explored
+    assert "One seed diverged." in primary
+
+
+def test_the_table_counts_primary_claims_alone(tmp_path: Path) -> None:
+    entry = Entry(told(SUPPORTED, LATER, OPEN), "quick", 2)
+    assert entry.tally == [1, 0, 1, 0]
+    row = "| [Which arm reaches further?](#lengths) | 2 | 1 |  | 1 |  |"
+    assert row in page_of(tmp_path, entry).splitlines()
+
+
+def test_a_page_says_what_is_missing_and_what_means_nothing(tmp_path: Path) -> None:
+    assert "Unfinished: 2 of 5 runs are done" in page_of(tmp_path, Entry(told(), "quick", 5))
+    smoke = page_of(tmp_path, Entry(told(), "smoke", 2))
+    assert "its numbers mean nothing" in smoke
+    assert "Unfinished" not in smoke
+    assert "No claim was fixed before its confirming runs" in smoke
+
+
+def test_a_study_without_results_waits_at_the_end(tmp_path: Path) -> None:
+    page = page_of(tmp_path, Entry(told(OPEN), "quick", 2))
+    assert page.partition("## Not answered yet")[2].split() == [
+        "-",
+        "`python",
+        "-m",
+        "studies.more`:",
+        "y?",
+    ]
+
+
+def test_the_figure_lies_beside_the_page_and_is_small(tmp_path: Path) -> None:
+    page = page_of(tmp_path, Entry(told(SUPPORTED, OPEN), "quick", 2))
+    [picture] = (tmp_path / "found").iterdir()
+    assert f"](found/{picture.name})" in page
+    assert picture.stat().st_size < 60_000
+
+
+def test_effects_are_drawn_in_units_of_what_matters() -> None:
+    figure = effects([SUPPORTED, REFUTED, UNTESTED])
+    assert figure is not None
+    dots = [line.get_xdata()[0] for line in figure.axes[0].lines if line.get_marker() == "o"]
+    assert dots == pytest.approx([0.6 / 0.1, 10 / 20])
+    assert effects([UNTESTED]) is None
+
+
+def test_without_an_effect_the_first_figure_of_the_report_is_shown(tmp_path: Path) -> None:
+    page = page_of(tmp_path, Entry(told(UNTESTED), "quick", 2))
+    assert "![panel1_lengths](found/lengths.png)" in page
+
+
+def test_the_command_leaves_out_where_it_was_stored() -> None:
+    typed = "python -m studies.lengths --storage sqlite:///a.db --seeds=3 --workers=2 --arms 'a, b'"
+    entry = Entry(replace(told(), command=typed), "quick", 2)
+    assert entry.command == "python -m studies.lengths --seeds=3 --arms 'a, b'"
+
+
+def a_database(file: Path) -> str:
+    url = f"sqlite:///{file}"
+    ledger = Ledger.create(url)
+    [number] = ledger.plan(
+        [PlannedRun("attention_numerics", "float32", "sdpa", "confirm", 0, {}, "x", None, "x", 0)]
+    )
+    claim = ledger.claim("reader", [number])
+    assert claim is not None
+    ledger.finish(claim, "done")
+    return url
+
+
+def test_the_studies_of_a_database_are_found_with_what_is_missing(tmp_path: Path) -> None:
+    url = a_database(tmp_path / "one.db")
+    [entry] = entries([url])
+    assert entry.findings.study == "attention_numerics"
+    assert entry.budget == "unknown"
+    assert f"Unfinished: 0 of {entry.expected} runs" in entry.basis
+    assert entries([url], wanted=["another"]) == []
+
+
+def test_one_study_in_two_databases_is_refused_with_both_named(tmp_path: Path) -> None:
+    urls = [a_database(tmp_path / name) for name in ("one.db", "two.db")]
+    with pytest.raises(ConfigError, match=r"attention_numerics is in .*one\.db and in .*two\.db"):
+        entries(urls)
+
+
+def test_every_status_of_a_verdict_has_a_column(tmp_path: Path) -> None:
+    head = page_of(tmp_path, Entry(told(), "quick", 2)).splitlines()[7]
+    assert head == f"| question | claims | {' | '.join(overview.ORDER)} |"
