@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from registry.config import hash_of
+from registry.config import hash_of, without_defaults
 from studies.hypothesis import Hypothesis
 from studies.plan import Plan
 from studies.statistics.frozen import Frozen
@@ -21,12 +21,14 @@ CHOSEN_LATER = ("panels", "arms", "factors", "only", "seeds", "hypotheses", "exp
 def protocol_of(plan: Plan) -> dict[str, Any]:
     """What is frozen: the question, who is compared with whom, on what, and by how many seeds.
 
-    `frame` and `panels` are fingerprints of the rest: with another one, runs are other runs.
+    `frame` and `panels` are fingerprints of the rest: with another one, runs are other runs. They
+    leave out what is as by default, as the identity of a run does, so that a new setting with its
+    default makes no other protocol.
     """
-    settings = plan.settings.model_dump(mode="json")
-    study = {key: value for key, value in settings["study"].items() if key not in CHOSEN_LATER}
+    settings = without_defaults(plan.settings)
+    study = {key: one for key, one in settings["study"].items() if key not in CHOSEN_LATER}
     shared = {**settings, "study": study, "study name": plan.study.name}
-    panels = [panel.model_dump(mode="json") for panel in plan.settings.study.panels]
+    panels = [without_defaults(panel) for panel in plan.settings.study.panels]
     return {
         "question": plan.study.question,
         "variables": list(plan.variables),

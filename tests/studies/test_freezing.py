@@ -135,3 +135,17 @@ def test_at_most_six_hypotheses_are_primary_and_the_rest_is_explored() -> None:
     made = plan(*seven[:6], explored=seven[6:])
 
     assert [one.name for one in made.settings.study.claims()][-1] == "number 6"
+
+
+def test_a_setting_said_with_its_default_makes_no_other_protocol() -> None:
+    said = protocol_of(plan(tie=0.01, tuning_seeds=1))
+    assert said == protocol_of(plan())
+    assert protocol_of(plan(tie=0.02))["frame"] != said["frame"]
+
+
+def test_tasks_and_their_options_make_other_panels() -> None:
+    marks = {
+        protocol_of(plan(panels=(task,)))["panels"]["shift"]
+        for task in ({"name": "shift", "k": 1}, {"name": "shift", "k": 2})  # type: ignore[arg-type]
+    }
+    assert len(marks) == 2
