@@ -70,7 +70,7 @@ def gather_results(
 
 def sentence(plan: Plan, result: ArmResult) -> str:
     """What became of an arm: holds, falls below the threshold, or did not learn."""
-    if plan.config(result.cell).task is None:
+    if not plan.config(result.cell).scored:
         done = f"{result.count('done')} of {len(result.runs)} runs are done."
         return " ".join([done, *_remarks(plan, result)])
     threshold = plan.settings.study.threshold

@@ -69,7 +69,7 @@ def _print_alternatives(console: "Console", here: list[ArmResult]) -> None:
 
 def _metrics(plan: Plan, here: list[ArmResult]) -> list[str]:
     """What has a table: the usual metrics of a task, else whatever was measured."""
-    if plan.config(here[0].cell).task is not None:
+    if plan.config(here[0].cell).scored:
         return list(METRICS)
     return sorted({metric for result in here for _, metric, _ in result.values})
 
@@ -78,7 +78,7 @@ def _protocol(plan: Plan, here: list[ArmResult]) -> str:
     cell = here[0].cell
     config = plan.config(cell)
     ending = f"{plan.settings.study.seeds} seeds; mean ± half of the 95 % t-interval over seeds"
-    if config.task is None:
+    if not config.scored:
         return f"[bold]{cell.task}[/bold], {ending}"
     shortest, longest = config.training.train_lengths
     shortest = max(shortest, task_of(config.task).min_length)

@@ -159,6 +159,11 @@ class RunConfig(Strictly):
     evaluation: Evaluation = Evaluation()
     study: StudySeed = StudySeed()
 
+    @property
+    def scored(self) -> bool:
+        """Is skill at the task asked for, or does `perform` measure something else of it?"""
+        return self.task is not None and (self.perform is None or self.training.steps > 0)
+
     def plain(self) -> dict[str, Any]:
         """The config as plain data, without the roots that it lacks."""
         data = self.model_dump(mode="json")

@@ -27,7 +27,7 @@ def verdicts(plan: Plan, gathered: Sequence[ArmResult], frozen: Frozen) -> list[
 def outcome_of(plan: Plan, result: ArmResult) -> ArmOutcome:
     """What came of the confirming seeds of an arm, as statistics take it."""
     config = plan.config(result.cell)
-    longest = None if config.task is None else config.training.train_lengths[1]
+    longest = config.training.train_lengths[1] if config.scored else None
     seeds = {run.seed: _seed(run, result.scores.get(run.id, ()), longest) for run in result.runs}
     reason = "" if result.chosen is None else result.chosen.reason
     return ArmOutcome(seeds, longest, _floors(config), reason)
@@ -51,7 +51,7 @@ def metric_of(score: "Score") -> str:
 
 def _floors(config: RunConfig) -> dict[Measure, float]:
     """The accuracy that skill is measured from, which a diverged seed is counted with."""
-    if config.task is None:
+    if not config.scored:
         return {}
     task = task_of(config.task)
     lengths = config.evaluation.test_lengths

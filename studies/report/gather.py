@@ -67,7 +67,7 @@ def _panel(stored: Stored, label: str, seeds: Mapping[Cell, list[Seed]]) -> Pane
     plan = stored.plan
     cells = [cell for cell in plan.cells() if cell.task == label]
     config = plan.config(cells[0])
-    task = None if config.task is None else task_of(config.task)
+    task = task_of(config.task) if config.scored else None
     shortest, longest = config.training.train_lengths
     shortest = shortest if task is None else max(shortest, task.min_length)
     lengths = sorted({one for cell in cells for one in plan.config(cell).evaluation.test_lengths})
