@@ -73,12 +73,12 @@ QUICK: dict[str, Any] = {
         "final_rate": 0.1,
         "train_lengths": [2, 16],
     },
-    "evaluation": {"test_lengths": [16, 17, 18, 20, 24, 32, 64, 128], "examples": 512},
+    "evaluation": {"test_lengths": [16, 17, 18, 20, 24, 32, 64, 128], "examples": 256},
     "study": {
         "arms": ARMS,
         "seeds": 8,
         "learning_rates": [1e-3, 3e-3, 1e-2],
-        "panels": [{"task": SHIFT, "steps": 600}, {"task": NEAREST_MARKED, "steps": 800}],
+        "panels": [{"task": SHIFT, "steps": 500}, {"task": NEAREST_MARKED, "steps": 600}],
         "hypotheses": claims(32, 64, 128),
     },
 }
@@ -180,7 +180,7 @@ STUDY = Study(
     variables=("encoder.position",),
     budgets={
         "smoke": Budget("seconds, to see that everything works; its numbers mean nothing", SMOKE),
-        "quick": Budget("an answer in about ten minutes on two cores", QUICK),
+        "quick": Budget("an answer in about six minutes on two cores", QUICK),
         "standard": Budget("five tasks, wider and longer, some hours on two cores", STANDARD),
         "paper": Budget("the sizes of Ruoss et al. 2023, days on a GPU", PAPER),
     },
