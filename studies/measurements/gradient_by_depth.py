@@ -1,0 +1,110 @@
+"""How the gradient of the last layer scales with depth at initialization."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import torch
+from torch import nn
+
+from registry.builder import build_encoder
+from registry.problems import ConfigError, Problem
+from studies.outcome import Measured, Outcome, Work
+from studies.settings import task_of
+from studies.training import batch_loss
+from variants.encoder import Encoder
+
+
+def measure(work: Work, depths: Sequence[int] = (2, 4, 8, 16, 32), uniform: bool = True) -> Outcome:
+    r"""Build the encoder of a run at several depths and look at one gradient of each, untrained.
+
+    $g(L) = \|\partial \mathcal{L} / \partial W_2\|_F$ for the second matrix of the feed-forward of
+    the last of L layers, where $\mathcal{L}$ is the mean cross-entropy of one batch. Theory has
+    $g$ independent of L for Post-LN and falling as $L^{-1/2}$ for Pre-LN.
+
+    Metrics at every tested length: `last_gradient` with the depth as bin; `slope`, the exponent a
+    of the line $\log g = a \log L + b$ by least squares.
+
+    Source: Xiong et al. 2020, theorem 1 (arXiv:2002.04745).
+
+    Args:
+        work: The run: its encoder but for `n_layers`, its task, `training.batch_size` sequences of
+            each of `evaluation.test_lengths`.
+        depths: Numbers of layers.
+        uniform: Whether all queries are zero, so that every token attends to all alike, as the
+            theory has it.
+
+    Raises:
+        ConfigError: If there is no encoder or task, or fewer than two depths.
+    """
+    _check(work, depths)
+    outcome = Outcome()
+    for length in work.config.evaluation.test_lengths:
+        outcome.scores += list(_at(work, length, depths, uniform))
+    return outcome
+
+
+def _check(work: Work, depths: Sequence[int]) -> None:
+    if work.config.encoder is None or work.config.task is None:
+        raise ConfigError([Problem("perform", "gradient_by_depth needs an encoder and a task")])
+    if len(set(depths)) < 2 or min(depths) < 1:
+        rule = f"a slope needs two numbers of layers or more; got {list(depths)}"
+        raise ConfigError([Problem("perform.depths", rule, list(depths))])
+
+
+def _at(work: Work, length: int, depths: Sequence[int], uniform: bool) -> Iterator[Measured]:
+    examples = work.config.training.batch_size
+    norms: dict[int, float] = {}
+    for depth in depths:
+        norms[depth] = last_gradient(work, length, depth, uniform)
+        yield Measured("test", length, "last_gradient", examples, norms[depth], bin=depth)
+        work.between_batches()
+    yield Measured("test", length, "slope", len(norms), slope(norms))
+
+
+def last_gradient(work: Work, length: int, n_layers: int, uniform: bool) -> float:
+    """The norm of the gradient of the last feed-forward's second matrix, before any training."""
+    config, task = work.config, task_of(work.config.task)
+    assert config.encoder is not None
+    chosen = config.encoder.model_copy(update={"n_layers": n_layers})
+    dtype = getattr(torch, config.training.dtype)
+    model = build_encoder(chosen, seed=work.seeds.seed("init")).to(work.device, dtype).eval()
+    if uniform:
+        attend_to_all_alike(model)
+    generator = work.seeds.generator("evaluation", "gradient", length)
+    batch = task.sample(generator, config.training.batch_size, length)
+    (gradient,) = torch.autograd.grad(
+        batch_loss(model, batch, work.device), [second_matrix(model.blocks[-1])]
+    )
+    return gradient.double().norm().item()
+
+
+def attend_to_all_alike(model: Encoder) -> None:
+    """Set all queries to zero: without a bias on the scores, every weight is then the same."""
+    for name, parameter in model.named_parameters():
+        if ".to_q." in name:
+            nn.init.zeros_(parameter)
+
+
+def second_matrix(block: nn.Module) -> nn.Parameter:
+    """The matrix by which a block's feed-forward writes into the residual stream.
+
+    Raises:
+        ValueError: If the block has none.
+    """
+    for name, parameter in block.named_parameters():
+        if name.startswith("feedforward.") and name.endswith("to_model.weight"):
+            return parameter
+    raise ValueError("the last block has no feed-forward; choose another than none")
+
+
+def slope(norms: Mapping[int, float]) -> float:
+    r"""The exponent a of $g = c L^a$: least squares over the logarithms.
+
+    >>> round(slope({1: 8.0, 4: 4.0, 16: 2.0}), 6)
+    -0.5
+    """
+    x = [math.log(depth) for depth in norms]
+    y = [math.log(norm) for norm in norms.values()]
+    x_mean, y_mean = math.fsum(x) / len(x), math.fsum(y) / len(y)
+    rise = math.fsum((a - x_mean) * (b - y_mean) for a, b in zip(x, y, strict=True))
+    return rise / math.fsum((a - x_mean) ** 2 for a in x)
