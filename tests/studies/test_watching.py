@@ -62,6 +62,7 @@ def test_looking_changes_no_number(plain: Outcome) -> None:
                 {"name": "gradient_norms", "steps": [3, 4]},
                 {"name": "attention", "steps": [5]},
                 "activation_scale", "scores_by_index", "scores_by_distance",
+                "symmetries",
             ],
         },
     )  # fmt: skip
