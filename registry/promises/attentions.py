@@ -4,14 +4,14 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from einops import einsum, rearrange
 from torch import Tensor
 
-from registry.promises.promise import insist, insist_same, promise
+from registry.promises.promise import NotApplicable, insist, insist_same, promise
 from registry.promises.subject import DIMS, HEADS, Subject, only_for, vectors
 from variants.masks import Causal, Dense, Full, Mask, Padding, Sizes, Window
 from variants.positions import Position
@@ -25,6 +25,12 @@ MASKS: dict[str, Mask] = {
     "an empty row": Dense(torch.tensor([[1] * 6, [0] * 6, *[[1, 0] * 3] * 4]) > 0),
 }
 SIZES = Sizes(2, HEADS, 6, 6)
+NO_KEYS = (
+    MASKS["an empty row"],
+    Causal() & Padding(keep=torch.tensor([[0, 1, 1, 1, 1, 1]] * 2) > 0),
+)
+"""Masks under which a query has no keys: its second in the first, its first in the other."""
+
 INDEX = torch.tensor([[0, 1, 2, 3, 4, 5], [1, 2, 4, 7, 8, 30]])
 
 
@@ -77,10 +83,14 @@ def _cells(mask: Mask) -> Tensor:
     return mask.dense(2, HEADS, 6, 6).expand(2, HEADS, 6, 6)
 
 
+def _only_for_softmax(subject: Subject) -> None:
+    only_for(subject.part.softmax, "it declares that it is no softmax attention")
+
+
 @promise()
 def outputs_and_gradients_are_those_of_the_formula(subject: Subject) -> None:
     """For every kind of mask and position, in float64."""
-    only_for(getattr(subject.part, "softmax", True), "it declares that it is no softmax attention")
+    _only_for_softmax(subject)
     backend = subject.moved()
     for place, make in POSITIONS.items():
         for name, mask in MASKS.items():
@@ -100,6 +110,7 @@ def outputs_and_gradients_are_those_of_the_formula(subject: Subject) -> None:
 @promise()
 def a_masked_key_never_wins_however_low_the_others_score(subject: Subject) -> None:
     """The only key that a query may see scores minus a million, and still gets all its weight."""
+    _only_for_softmax(subject)
     backend = subject.moved()
     q, k, v = (one.detach().clone() for one in _heads())
     k[:, :, 0] = -1e6 * q[:, :, 0]
@@ -109,31 +120,49 @@ def a_masked_key_never_wins_however_low_the_others_score(subject: Subject) -> No
 
 @promise()
 def a_query_without_keys_gets_zero_and_gives_zero_gradient(subject: Subject) -> None:
-    backend = subject.moved()
+    mask = subject.first_taken(*NO_KEYS)
+    backend, row = subject.moved(), 1 if mask is NO_KEYS[0] else 0
     q, k, v = _heads()
-    mask = MASKS["an empty row"]
     out = backend(q, k, v, backend.prepare(mask, Position(DIMS), INDEX, INDEX, SIZES))
-    insist(out[:, :, 1].eq(0).all(), "its output is not 0")
+    insist(out[:, :, row].eq(0).all(), "its output is not 0")
     (slope,) = torch.autograd.grad((out * vectors(*out.shape, seed=7)).sum(), q)
     insist(slope.isfinite().all(), "a gradient is not finite")
-    insist(slope[:, :, 1].eq(0).all(), "its gradient is not 0")
+    insist(slope[:, :, row].eq(0).all(), "its gradient is not 0")
 
 
 @promise()
 def weights_are_those_of_the_formula_where_they_can_be_asked_for(subject: Subject) -> None:
     """Each row sums to 1 over the keys, not over the queries; masked keys have none."""
-    backend = subject.moved()
+    _only_for_softmax(subject)
     q, k, v = _heads()
-    for name, mask in MASKS.items():
-        prepared = backend.prepare(mask, Position(DIMS), INDEX, INDEX, SIZES)
-        try:
-            mixed, weights = backend.with_weights(q, k, v, prepared)
-        except NotImplementedError:
-            only_for(False, "it never holds its weights")
-            return
+    for name, mask, _, weights in _shown(subject, q, k, v):
         _, expected = formula(q, k, v, _cells(mask), Position(DIMS))
         insist_same(weights, expected, f"weights with {name}")
-        insist_same(mixed, backend(q, k, v, prepared), f"outputs with weights, {name}")
+
+
+@promise()
+def asking_for_weights_changes_no_output_and_shows_no_masked_key(subject: Subject) -> None:
+    q, k, v = _heads()
+    backend = subject.moved()
+    for name, mask, mixed, weights in _shown(subject, q, k, v):
+        plain = backend(q, k, v, backend.prepare(mask, Position(DIMS), INDEX, INDEX, SIZES))
+        insist_same(mixed, plain, f"outputs with weights, {name}")
+        insist(weights.masked_select(~_cells(mask)).eq(0).all(), f"{name}: a masked key has weight")
+
+
+def _shown(
+    subject: Subject, q: Tensor, k: Tensor, v: Tensor
+) -> Iterator[tuple[str, Mask, Tensor, Tensor]]:
+    """Outputs and weights under each mask that is taken, where weights can be asked for."""
+    backend = subject.moved()
+    for name, mask in MASKS.items():
+        if subject.takes(mask):
+            prepared = backend.prepare(mask, Position(DIMS), INDEX, INDEX, SIZES)
+            try:
+                mixed, weights = backend.with_weights(q, k, v, prepared)
+            except NotImplementedError:
+                raise NotApplicable("it never holds its weights") from None
+            yield name, mask, mixed, weights
 
 
 @promise()
@@ -158,7 +187,7 @@ def dropout_acts_on_weights_and_only_when_it_is_asked_for(subject: Subject) -> N
 def queries_and_keys_may_differ_in_number(subject: Subject) -> None:
     backend = subject.moved()
     q, k, v = (one.detach() for one in _heads())
-    mask = Dense(torch.tensor([[1, 0, 1, 0, 1, 1], [0, 1, 1, 0, 0, 1]]) > 0)
+    mask = subject.first_taken(Dense(torch.tensor([[1, 0, 1, 0, 1, 1], [0, 1, 1, 0, 0, 1]]) > 0))
     sizes = Sizes(2, HEADS, 2, 6)
     found = backend(
         q[:, :, 2:4], k, v, backend.prepare(mask, Position(DIMS), INDEX[:, 2:4], INDEX, sizes)
@@ -175,7 +204,7 @@ def its_inputs_are_left_as_they_are(subject: Subject) -> None:
     backend = subject.moved()
     given = [one.detach() for one in _heads()]
     kept = [one.clone() for one in given]
-    for mask in MASKS.values():
+    for mask in filter(subject.takes, MASKS.values()):
         backend(*given, backend.prepare(mask, Position(DIMS), INDEX, INDEX, SIZES))
     for one, before in zip(given, kept, strict=True):
         insist(torch.equal(one, before), "an input is changed in place")

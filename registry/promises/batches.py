@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from registry.promises.promise import insist, insist_same, promise
 from registry.promises.subject import SYMBOLS, Subject, gradients, ragged, tokens
 from variants import Encoder, EncoderOutput
-from variants.masks import Causal, Documents
+from variants.masks import Causal, Documents, Full
 
 
 @promise()
@@ -45,8 +45,9 @@ def samples_of_a_batch_know_nothing_of_one_another(subject: Subject) -> None:
 
 @promise()
 def packed_documents_are_encoded_as_they_would_be_alone(subject: Subject) -> None:
+    documents = subject.first_taken(Documents(torch.tensor([[0, 0, 0, 1, 1, 1, 1]])))
     encoder, packed = subject.encoder(), tokens(1, 7)
-    together = encoder(packed, mask=Documents(torch.tensor([[0, 0, 0, 1, 1, 1, 1]]))).hidden
+    together = encoder(packed, mask=documents).hidden
     insist_same(together[:, :3], encoder(packed[:, :3]).hidden, "the first of two documents")
     insist_same(together[:, 3:], encoder(packed[:, 3:]).hidden, "the second of two documents")
 
@@ -67,14 +68,14 @@ def a_sequence_of_pads_is_zero_and_adds_nothing_to_gradients(subject: Subject) -
 @promise()
 def the_order_of_calls_does_not_matter(subject: Subject) -> None:
     """Calls of several lengths, indices, masks and precisions: none leaves a trace."""
-    late = torch.arange(7).unsqueeze(0) + 5
+    late, mask = torch.arange(7).unsqueeze(0) + 5, subject.first_taken(Causal(), Full())
     calls: list[Callable[[Encoder], EncoderOutput]] = [
         lambda encoder: encoder(tokens(2, 7)),
         lambda encoder: encoder(tokens(2, 3)),
         lambda encoder: encoder(ragged(7)),
         lambda encoder: encoder(tokens(2, 12)),
         lambda encoder: encoder(tokens(2, 7), positions=late),
-        lambda encoder: encoder(tokens(2, 7), mask=Causal(), positions=late),
+        lambda encoder: encoder(tokens(2, 7), mask=mask, positions=late),
     ]
     # Not the shared encoder: it has been called before.
     first, second = subject.unused(), subject.unused()

@@ -16,7 +16,8 @@ from variants.masks.testing import assert_no_leak
 @promise(once=True)
 def masked_keys_cannot_influence(subject: Subject) -> None:
     """Found by replacing each token, and by the gradient of each output."""
-    mask = Causal() & Window(radius=1) if subject.needs_causal() else Window(left=1, right=0)
+    window = Causal() & Window(radius=1) if subject.needs_causal() else Window(left=1, right=0)
+    mask = subject.first_taken(window, Causal())
     try:
         assert_no_leak(subject.encoder(n_layers=1), mask, length=4)
     except AssertionError as error:
@@ -26,6 +27,7 @@ def masked_keys_cannot_influence(subject: Subject) -> None:
 @promise()
 def causal_configs_never_see_the_future(subject: Subject) -> None:
     """Found by changing all tokens from one on, and by the gradient of the tokens before."""
+    subject.first_taken(Causal())
     encoder, batch = subject.encoder(mask="causal"), tokens(2, 8)
     expected = encoder(batch).hidden
     for t in (1, 3, 7):
@@ -61,7 +63,10 @@ EMPTY: dict[str, Mask] = {
 def queries_that_may_attend_to_nothing_leave_everything_finite(subject: Subject) -> None:
     """States and the gradients of all parameters, in training."""
     encoder = subject.unused()
+    subject.first_taken(*EMPTY.values())
     for name, mask in EMPTY.items():
+        if not subject.takes(mask):
+            continue
         out = encoder.train()(tokens(2, 4), mask=mask)
         insist(out.hidden.isfinite().all(), f"{name}: a state is not finite")
         for path, gradient in gradients(encoder, out.hidden).items():

@@ -19,6 +19,7 @@ from registry.problems import ConfigError
 from registry.promises.promise import NotApplicable
 from registry.table import Table
 from variants import Dims, Encoder
+from variants.masks import Full, Mask
 from variants.norms.layernorm import LayerNorm
 from variants.positions import Position
 from variants.positions.position import BeyondTableError
@@ -33,6 +34,9 @@ SURROUNDINGS: dict[str, Any] = {
 }  # fmt: skip
 """What stands around a part: small, and known to work."""
 
+PLACES = ("rope", "sinusoidal", "none")
+"""Positions around an attention, the first that it takes: it may form no scores to turn."""
+
 
 class Subject:
     """A part with some of its options.
@@ -46,6 +50,7 @@ class Subject:
     def __init__(self, table: Table, part: type[Any], options: Mapping[str, Any]) -> None:
         self.table, self.part, self.options = table, part, dict(options)
         self._encoders: dict[str, Encoder] = {}
+        self._place = ""
 
     @property
     def kind(self) -> str:
@@ -63,7 +68,35 @@ class Subject:
     def config(self, **changes: Any) -> dict[str, Any]:
         """The config of a small encoder in which the part stands at its place."""
         chosen = {"name": self.part.name, **self.options}
-        return {**SURROUNDINGS, self.kind: chosen, **changes}
+        around = {"position": self.place} if self.kind == "attention" else {}
+        return {**SURROUNDINGS, **around, self.kind: chosen, **changes}
+
+    @property
+    def place(self) -> str:
+        """The position around an attention: that of all promises, or another if it refuses it."""
+        if not self._place:
+            attention = self.make()
+            self._place = next(
+                (one for one in PLACES if attention.takes(Full(), _position(one))), PLACES[0]
+            )
+        return self._place
+
+    def takes(self, mask: Mask) -> bool:
+        """May this mask be tried? Only an attention can refuse one."""
+        if self.kind != "attention":
+            return True
+        return self.make().takes(mask, _position(self.place))
+
+    def first_taken(self, *masks: Mask) -> Mask:
+        """The first of these masks that may be tried.
+
+        Raises:
+            NotApplicable: If the part refuses all.
+        """
+        taken = next((mask for mask in masks if self.takes(mask)), None)
+        if taken is None:
+            raise NotApplicable(f"it refuses {masks[0]!r}")
+        return taken
 
     def fresh(self, seed: int = 0, **changes: Any) -> Encoder:
         """A newly built encoder."""
@@ -117,6 +150,10 @@ class Subject:
     def needs_causal(self) -> bool:
         """Is the part meant for causal masks alone?"""
         return bool(getattr(self.position, "causal_only", False))
+
+
+def _position(name: str) -> Position:
+    return build_part("position", resolve("position", name), DIMS)
 
 
 def is_accepted(subject: Subject) -> bool:

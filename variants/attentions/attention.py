@@ -132,11 +132,19 @@ class Attention(Part):
         return visible.log() / math.log(self.length_base)
 
     def check(self, mask: Mask, position: Position) -> None:
-        """Refuse what this attention cannot honour.
+        """Refuse what this attention cannot honour; one that honours all has nothing to say.
 
         Raises:
             ValueError: If it cannot honour the mask, or what the position adds or turns.
         """
+
+    def takes(self, mask: Mask, position: Position) -> bool:
+        """Does it honour this mask and this position? Promises ask before they try them."""
+        try:
+            self.check(mask, position)
+        except ValueError:
+            return False
+        return True
 
     @abstractmethod
     def prepare(

@@ -47,6 +47,10 @@ class Both(Combination):
 
     sign = "&"
 
+    def conjuncts(self) -> Iterator[Mask]:
+        for part in self.parts:
+            yield from part.conjuncts()
+
     def on(self, cells: Cells) -> Allowed:
         return reduce(torch.logical_and, [part.on(cells) for part in self.parts])
 

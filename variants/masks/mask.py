@@ -113,6 +113,10 @@ class Mask(Lowering, Forms):
         """The rules that this mask combines."""
         yield self
 
+    def conjuncts(self) -> Iterator["Mask"]:
+        """The masks that must all allow what this mask allows."""
+        yield self
+
     def fit(self, sizes: Sizes) -> None:
         """Check that the rule can answer for these sizes.
 

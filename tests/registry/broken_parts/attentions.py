@@ -1,13 +1,14 @@
 """Attention backends and masks, each with one fault."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import torch.nn.functional as F
 from einops import einsum, rearrange
 from torch import Tensor
 
-from variants.attentions import SDPA, Explicit
+from variants.attentions import SDPA, Explicit, LinearAttention
 from variants.masks import Causal, Full, Mask, Padding, Prefix, Window
 from variants.masks.mask import Sizes
 from variants.positions import Position
@@ -212,3 +213,34 @@ class ForgetsItsOption(Prefix):
 
     def __init__(self, length: int) -> None:
         super().__init__(2)
+
+
+class FutureInTheBlock(LinearAttention):
+    """Under a causal mask a query gets the sum over all keys."""
+
+    name = "future_in_the_block"
+    breaks = "causal_configs_never_see_the_future"
+
+    def prepare(self, *given: Any) -> Any:
+        return replace(super().prepare(*given), causal=False)
+
+
+class SumsOverPads(LinearAttention):
+    """Keys that are padding stay in the sums."""
+
+    name = "sums_over_pads"
+    breaks = "a_sample_alone_equals_itself_in_any_batch"
+
+    def prepare(self, *given: Any) -> Any:
+        return replace(super().prepare(*given), keep=None)
+
+
+class WeightsWithoutTheirSum(LinearAttention):
+    """What is shown as weights are terms, not shares, and mixes otherwise than the outputs."""
+
+    name = "weights_without_their_sum"
+    breaks = "asking_for_weights_changes_no_output_and_shows_no_masked_key"
+
+    def with_weights(self, *given: Any) -> tuple[Tensor, Tensor]:
+        mixed, weights = super().with_weights(*given)
+        return 2 * mixed, 2 * weights
