@@ -1,7 +1,6 @@
 """Is everything in a database what it says? Every doubt is named, nothing is changed."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from sqlalchemy import Engine, func, or_, select, text
 from sqlalchemy.orm import Session
@@ -10,6 +9,7 @@ from store.answers import Problem
 from store.connection import make_engine, reading, shown
 from store.errors import StoreError
 from store.fingerprints import wrong_hashes
+from store.model_files import ModelFiles
 from store.records import FINISHED
 from store.rows import ConfigRow, RunRow, ScoreRow
 from store.schema import PREFIX, now
@@ -24,8 +24,8 @@ MOST = 20
 def check(url: str) -> tuple[list[Problem], str]:
     """Look at a whole database; return the problems, and what was looked at, in a sentence.
 
-    Checked are SQLite's pages and indexes, references between tables, totals, hashes, and the
-    references between runs and Optuna's trials, in both directions.
+    Checked are SQLite's pages and indexes, references between tables, totals, hashes, the
+    references between runs and Optuna's trials, in both directions, and files of weights.
 
     Raises:
         StoreError: If the database is missing, is not ours, or is of another version.
@@ -36,10 +36,9 @@ def check(url: str) -> tuple[list[Problem], str]:
         if broken:
             return broken, f"{shown(engine.url)}: the file is damaged; nothing else was looked at"
         require_tables(engine)
-        folder = Path(shown(engine.url)).parent if engine.dialect.name == "sqlite" else Path()
         with reading(engine) as session:
             found = [problem for one in CHECKS for problem in _few(one(session))]
-            found += _few(wrong_hashes(session, folder))
+            found += _few(ModelFiles(url).problems(session))
             return found, _looked_at(session, shown(engine.url))
     finally:
         engine.dispose()
@@ -143,5 +142,5 @@ def _looked_at(session: Session, place: str) -> str:
 
 CHECKS: tuple[Callable[[Session], Problems], ...] = (
     *(_references, _unused, _states, _totals, _repeats),
-    trial_problems,
+    *(trial_problems, wrong_hashes),
 )

@@ -17,6 +17,7 @@ from store.schema import Table, now
 from store.writing import run_record
 
 PLANNED_FACTS = ("config_id", "code_hash", "environment_id", "provenance")
+RESULTS = (ScoreRow, CurveRow, ModelRow)
 
 
 def add_missing(
@@ -155,10 +156,10 @@ def write_results(
     values: dict[str, Any],
     rows: dict[type[Table], list[dict[str, Any]]],
 ) -> bool:
-    """End a claimed run and replace its scores and curves; False when the run was lost."""
+    """End a claimed run and replace its scores, curves and models; False when it was lost."""
     if not change(session, owned(claim).values(**values)):
         return False
-    for table in (ScoreRow, CurveRow):
+    for table in RESULTS:
         session.execute(delete(table).where(table.run_id == claim.run.id))
         if rows[table]:
             session.execute(insert(table), rows[table])
@@ -186,9 +187,12 @@ def take_back(session: Session, run: Run, until: datetime, max_attempts: int) ->
     return change(session, held.values(**ended, reason=reason, finished_at=now()))
 
 
-def plan_anew(session: Session, run_ids: Sequence[int], statuses: Sequence[str]) -> int:
-    """Plan finished runs again and drop their results; return how many."""
+def plan_anew(
+    session: Session, run_ids: Sequence[int], statuses: Sequence[str]
+) -> tuple[int, list[str]]:
+    """Plan finished runs again and drop their results; return how many, and paths of weights."""
     found: list[int] = []
+    paths: list[str] = []
     for part in chunks(run_ids):
         query = select(RunRow.id).where(RunRow.id.in_(part), RunRow.status.in_(statuses))
         found.extend(session.scalars(query.with_for_update()))
@@ -198,10 +202,11 @@ def plan_anew(session: Session, run_ids: Sequence[int], statuses: Sequence[str])
         "attempt": 0,
     }
     for part in chunks(found):
-        for table in (ScoreRow, CurveRow, ModelRow):
+        paths += session.scalars(select(ModelRow.path).where(ModelRow.run_id.in_(part)))
+        for table in RESULTS:
             session.execute(delete(table).where(table.run_id.in_(part)))
         session.execute(update(RunRow).where(RunRow.id.in_(part)).values(**fresh))
-    return len(found)
+    return len(found), paths
 
 
 def read_statuses(session: Session, run_ids: Iterable[int]) -> dict[int, str]:

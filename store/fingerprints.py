@@ -3,23 +3,17 @@
 import hashlib
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from store.answers import Problem
-from store.rows import ComponentRow, ConfigRow, EnvironmentRow, ModelRow, ProtocolRow
+from store.rows import ComponentRow, ConfigRow, EnvironmentRow, ProtocolRow
 from store.values import fingerprint
 
-BLOCK = 1 << 20
 
-
-def wrong_hashes(session: Session, folder: Path) -> Iterator[Problem]:
-    """Name the environments, configs, protocols, parts and models whose hash does not fit.
-
-    Paths of models are relative to `folder`, where the database is.
-    """
+def wrong_hashes(session: Session) -> Iterator[Problem]:
+    """Name the environments, configs, protocols and parts whose hash does not fit."""
     for row in session.scalars(select(EnvironmentRow)):
         if fingerprint(row.facts) != row.hash:
             yield _wrong(f"environment {row.id}")
@@ -32,8 +26,6 @@ def wrong_hashes(session: Session, folder: Path) -> Iterator[Problem]:
         if fingerprint(row.protocol) != row.hash:
             yield _wrong(f"protocol {row.id} of {row.study}")
     yield from _parts(session)
-    for row in session.scalars(select(ModelRow)):
-        yield from _model(row, folder)
 
 
 def _wrong(place: str) -> Problem:
@@ -48,23 +40,3 @@ def _parts(session: Session) -> Iterator[Problem]:
         words = json.dumps(parts, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         if not hashlib.sha256(words.encode()).hexdigest().startswith(code):
             yield _wrong(f"parts of source {code}")
-
-
-def _model(row: ModelRow, folder: Path) -> Iterator[Problem]:
-    path, place = folder / row.path, f"model of run {row.run_id}"
-    if not path.is_file():
-        yield Problem("model", place, f"{path} is not there")
-    elif path.stat().st_size != row.size_bytes:
-        yield Problem(
-            "model", place, f"{path} has {path.stat().st_size} bytes, not {row.size_bytes}"
-        )
-    elif _sha256(path) != row.sha256:
-        yield Problem("model", place, f"{path} is another file than was saved")
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()

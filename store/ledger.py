@@ -9,15 +9,17 @@ from sqlalchemy import Update
 from store import claims
 from store.connection import make_engine
 from store.keeper import Keeper
+from store.model_files import ModelFiles
 from store.reading import read_runs, read_scores
-from store.records import Claim, PlannedRun, Run, Score
-from store.rows import CurveRow, ScoreRow
+from store.records import Claim, Model, PlannedRun, Run, Score
+from store.rows import CurveRow, ModelRow, ScoreRow
 from store.schema import Table, now
 from store.values import plain_dict
 from store.versions import create_tables, opened, refuse_other_version, require_tables
 from store.writing import (
     component_rows,
     curve_rows,
+    model_row,
     optional_float,
     optional_int,
     planned_row,
@@ -112,12 +114,14 @@ class Ledger(Keeper):
         peak_bytes: int | None = None,
         parameters: int | None = None,
         provenance: Mapping[str, object] | None = None,
+        model: Model | None = None,
     ) -> bool:
         """End a run and write all its results at once, in place of any older ones.
 
         Scores have split, length, metric, n, value and, where they apply, bin and correct; curve
         points have step, metric and value; both as mappings or dataclasses. `provenance` is added
-        to what was planned. Returns False, and writes nothing, when the run was lost.
+        to what was planned; `model` says where its weights are. Returns False, and writes nothing,
+        when the run was lost.
 
         Raises:
             StoreError: If the status is not one of the finished ones or a value cannot be stored.
@@ -140,6 +144,9 @@ class Ledger(Keeper):
         rows: dict[type[Table], list[dict[str, Any]]] = {
             ScoreRow: score_rows(claim.run.id, scores),
             CurveRow: curve_rows(claim.run.id, curves),
+            ModelRow: []
+            if model is None
+            else [model_row(claim.run.id, model.path, model.sha256, model.size_bytes)],
         }
         return self._transact(lambda session: claims.write_results(session, claim, values, rows))
 
@@ -162,14 +169,17 @@ class Ledger(Keeper):
         )
 
     def reset(self, run_ids: Sequence[int], statuses: Sequence[str] = ("failed",)) -> int:
-        """Plan finished runs anew, without their old results; return how many.
+        """Plan finished runs anew, without their old results and weights; return how many.
 
         Raises:
             StoreError: If a status is not one of the finished ones.
         """
         for status in statuses:
             claims.check_finished(status)
-        return self._transact(lambda session: claims.plan_anew(session, run_ids, statuses))
+        count, paths = self._transact(lambda session: claims.plan_anew(session, run_ids, statuses))
+        for path in paths:
+            ModelFiles(self._engine.url).remove(path)
+        return count
 
     def counts(self, run_ids: Sequence[int]) -> dict[str, int]:
         """Return how many of the runs are in each status, zeros too."""

@@ -9,13 +9,27 @@ from store.additions import frozen_record
 from store.errors import StoreError, nearest
 from store.frames import Records
 from store.reader import Reader
-from store.records import Component, Frozen, Model
+from store.reading import read_runs
+from store.records import Component, Frozen, Model, Run
 from store.rows import ComponentRow, EnvironmentRow, ModelRow, ProtocolRow, RunRow, StudyRow
 from store.selection import RUN_COLUMNS, Selection
 
 
 class Lookups(Reader):
     """The part of `Results` that looks things up."""
+
+    def run(self, run_id: int) -> Run:
+        """Return the run of this id.
+
+        Raises:
+            StoreError: If there is none.
+        """
+        found = self._transact(lambda session: read_runs(session, [run_id]))
+        if not found:
+            ids = self.names("id")
+            known = f"the ids are {min(ids)} to {max(ids)}" if ids else "there are no runs"
+            raise StoreError(f"no run has the id {run_id}; {known}")
+        return found[0]
 
     def models(
         self,

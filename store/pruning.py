@@ -104,11 +104,12 @@ def prune(session: Session, selection: Selection) -> Pruned:
         for table in (ScoreRow, CurveRow, ModelRow):
             session.execute(delete(table).where(table.run_id.in_(part)))
         session.execute(delete(RunRow).where(RunRow.id.in_(part)))
-    _remove_unused(session)
+    remove_unused(session)
     return pruned
 
 
-def _remove_unused(session: Session) -> None:
+def remove_unused(session: Session) -> None:
+    """Remove configs, environments and notes on parts that no run needs."""
     unused = ConfigRow.id.not_in(select(RunRow.config_id))
     studies = session.scalars(select(ConfigRow.study).where(unused).distinct()).all()
     session.execute(delete(ConfigRow).where(unused))

@@ -116,6 +116,11 @@ class Score:
     source: str | None = None
     options: dict[str, Any] = field(default_factory=dict[str, Any])
 
+    @property
+    def later(self) -> bool:
+        """Was it measured later than the run, so that it was not in the plan of its study?"""
+        return self.source is not None
+
 
 @dataclass(frozen=True)
 class Curve:

@@ -20,7 +20,8 @@ class ArmResult:
     """What the confirming runs of one arm on one task say.
 
     `values` holds the finite values over seeds by (split, metric, length), without what is told
-    apart by bin; `scores` holds all of them, by run.
+    apart by bin; `scores` holds all of them, by run. What was added to the runs later is in
+    neither, since no plan foresaw it: its values are in `later`.
     """
 
     cell: Cell
@@ -29,6 +30,9 @@ class ArmResult:
     values: Mapping[tuple[str, str, int], list[float]]
     scores: Mapping[int, list["Score"]] = field(default_factory=dict[int, "list[Score]"])
     alternatives: Sequence["Alternative"] = ()
+    later: Mapping[tuple[str, str, int], list[float]] = field(
+        default_factory=dict[tuple[str, str, int], list[float]]
+    )
 
     def interval(self, metric: str, length: int, split: str = "test") -> Interval | None:
         """Mean and 95 % t-interval over seeds; None where nothing was measured."""
@@ -52,20 +56,27 @@ def gather_results(
     `others` are the settings that are shown beside the chosen one.
     """
     of_run: dict[int, list[Score]] = defaultdict(list)
+    added: dict[int, list[Score]] = defaultdict(list)
     for score in scores:
-        of_run[score.run_id].append(score)
+        (added if score.later else of_run)[score.run_id].append(score)
     gathered: list[ArmResult] = []
     for cell in plan.cells():
         confirming = [run for run in runs[cell] if run.phase == "confirm"]
-        values: dict[tuple[str, str, int], list[float]] = defaultdict(list)
-        for run in confirming:
-            for score in of_run[run.id]:
-                if score.value is not None and score.bin is None:
-                    values[score.split, score.metric, score.length].append(score.value)
         own = {run.id: of_run[run.id] for run in confirming}
+        later = _values(score for run in confirming for score in added[run.id])
+        values = _values(score for of_one in own.values() for score in of_one)
         beside = (others or {}).get(cell, ())
-        gathered.append(ArmResult(cell, confirming, chosen.get(cell), values, own, beside))
+        gathered.append(ArmResult(cell, confirming, chosen.get(cell), values, own, beside, later))
     return gathered
+
+
+def _values(scores: Iterable["Score"]) -> dict[tuple[str, str, int], list[float]]:
+    """The finite values over seeds by (split, metric, length)."""
+    values: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+    for score in scores:
+        if score.value is not None and score.bin is None:
+            values[score.split, score.metric, score.length].append(score.value)
+    return values
 
 
 def sentence(plan: Plan, result: ArmResult) -> str:

@@ -83,6 +83,12 @@ def application(study: Study) -> typer.Typer:
             list[str] | None,
             typer.Option(help="An arm to run again, in place of its results; repeatable."),
         ] = None,
+        save_models: Annotated[
+            bool,
+            typer.Option(
+                "--save-models", help="Keep the weights of confirming runs, beside the database."
+            ),
+        ] = False,
         report: Annotated[
             Path | None, typer.Option(help="A folder to write a report into, made if missing.")
         ] = None,
@@ -94,7 +100,7 @@ def application(study: Study) -> typer.Typer:
         told = _told(arms, seeds)
         with errors():
             used = (*study.plugins, *(plugins or []))
-            call = Call(storage, device, workers, threads, used, rerun or [], report)
+            call = Call(storage, device, workers, threads, used, rerun or [], report, save_models)
             made = ready(study, budget, told, config, used, assignments or [])
             if describe:
                 describe_plan(made)

@@ -73,7 +73,8 @@ class Conductor:
     def _nlls(self, run_ids: Sequence[int]) -> dict[int, float | None]:
         scores: dict[int, list[Any]] = defaultdict(list)
         for score in self.ledger.scores(run_ids):
-            scores[score.run_id].append(score)
+            if not score.later:
+                scores[score.run_id].append(score)
         return {number: validation_nll(scores[number]) for number in run_ids}
 
     def advance(self) -> dict[int, str]:
@@ -229,6 +230,8 @@ class _Crew:
         self.conductor.reconcile()
 
 
-def job_for(url: str, plugins: Sequence[str], device: str, threads: int) -> Job:
+def job_for(
+    url: str, plugins: Sequence[str], device: str, threads: int, save_models: bool = False
+) -> Job:
     """The job of this process's workers."""
-    return Job(url, tuple(plugins), device, threads, os.getpid())
+    return Job(url, tuple(plugins), device, threads, os.getpid(), save_models)

@@ -77,13 +77,14 @@ def evaluate(
     device: torch.device,
     between_batches: Callable[[], None] = lambda: None,
     position_draws: int = 1,
+    refused: dict[int, str] | None = None,
 ) -> list[Measured]:
     """Accuracy, exact match, skill and nll at each length.
 
     Accuracy is the share of right answers, exact match the share of sequences with all of them
     right; skill is (accuracy - floor) / (1 - floor) with the task's floor at that length, 0 for
     the best blind guess. A length that the model refuses, such as one beyond a learned table, is
-    measured as None with n = 0.
+    measured as None with n = 0, and `refused` is told why.
 
     A model that draws positions at random does so for each batch, from a stream of the replicate,
     the split and the length; predicted probabilities are averaged over `position_draws` draws.
@@ -104,8 +105,10 @@ def evaluate(
                 ]
                 totals.add(averaged(drawn), targets)
                 between_batches()
-        except BeyondTableError:
+        except BeyondTableError as error:
             totals = _Totals()
+            if refused is not None:
+                refused[length] = str(error)
         measured += _measures(totals, task, split, length)
     return measured
 

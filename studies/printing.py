@@ -1,6 +1,7 @@
 """Print an answer: the verdicts, then panel by panel a sentence per arm and a table per metric."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -21,6 +22,8 @@ METRICS = {
     "accuracy": "accuracy (share of right answers)",
     "exact": "exact match (share of sequences with every answer right)",
 }
+
+LATER = ("test", "skill")
 
 COLUMN = 11
 """The widest cell, such as "-1.20±1.48", with the space after it."""
@@ -48,7 +51,19 @@ def print_answer(console: "Console", plan: Plan, gathered: list[ArmResult]) -> N
             for lengths in _fitting(console, plan, here, metric):
                 _print_table(console, plan, here, metric, lengths)
         _print_by_bin(console, here)
+        _print_later(console, plan, here)
         _print_alternatives(console, here)
+
+
+def _print_later(console: "Console", plan: Plan, here: list[ArmResult]) -> None:
+    """Print the skill at lengths that were evaluated after the study."""
+    keys = {key for one in here for key in one.later}
+    lengths = sorted(length for split, metric, length in keys if (split, metric) == LATER)
+    if lengths:
+        title = "skill at lengths evaluated later (exploratory: in no verdict)"
+        console.print(f"\n  [bold]{title}[/bold]", highlight=False)
+        added = [replace(one, values=one.later) for one in here]
+        _print_table(console, plan, added, "skill", lengths)
 
 
 def _print_alternatives(console: "Console", here: list[ArmResult]) -> None:

@@ -22,18 +22,32 @@ def plan_behind(name: str, results: "Results") -> Plan:
         UnknownNameError: If no study of this name is stored.
         ConfigError: If the words of that call do not make a plan any more.
     """
+    return plan_of(name, words_behind(name, results))
+
+
+def words_behind(name: str, results: "Results") -> list[str]:
+    """What was typed for the latest call of a study that is stored.
+
+    Raises:
+        UnknownNameError: If no study of this name is stored.
+    """
     runs = results.runs(study=name, phase=None)
     if not runs:
         raise UnknownNameError("study with runs", name, list(results.studies()))
     words = max(runs, key=lambda run: (run.created_at, run.id)).provenance.get("command", [])
-    return plan_of(name, [str(word) for word in words])
+    return [str(word) for word in words]
+
+
+def is_module(name: str) -> bool:
+    """Is this study a module here, rather than a file of the user's?"""
+    return importlib.util.find_spec(f"studies.{name}") is not None
 
 
 def plan_of(name: str, words: Sequence[str]) -> Plan:
     """The plan that these words make of a study."""
     from studies.command import read_plan
 
-    if importlib.util.find_spec(f"studies.{name}") is not None:
+    if is_module(name):
         return read_plan(importlib.import_module(f"studies.{name}").STUDY, words)
     return read_plan(_from_file(name, words), words[1:])
 

@@ -20,6 +20,7 @@ from studies.command import INTERRUPTED, TERMINATED, WORK_FAILED, fail
 from studies.conduct import Conductor, job_for
 from studies.freezing import freeze, frozen_for
 from studies.gathering import try_to_gather
+from studies.keeping import remove_halves, tell_unsaved
 from studies.plan import Plan
 from studies.study import Study
 
@@ -33,7 +34,7 @@ class Terminated(BaseException):
 
 @dataclass(frozen=True)
 class Call:
-    """How the runs of one call are done: where they are stored, who does them, what is written."""
+    """How the runs of one call are done: where they are stored, who does them, what is kept."""
 
     storage: str
     device: str
@@ -42,6 +43,7 @@ class Call:
     plugins: Sequence[str]
     rerun: Sequence[str]
     report: Path | None = None
+    save_models: bool = False
 
 
 def ready(
@@ -103,6 +105,7 @@ def run(plan: Plan, call: Call) -> None:
     results = Results(call.storage)
     kept = freeze(plan, ledger, results, confirming)
     results.close()
+    remove_halves(conductor, call.storage)
     if conductor.unfinished():
         _conduct(conductor, call)
     # A reader refuses a file that was moved away or deleted meanwhile.
@@ -113,6 +116,8 @@ def run(plan: Plan, call: Call) -> None:
             f"first is {run_ids[0]}); --rerun {arm} does them again",
             file=sys.stderr,
         )
+    if call.save_models:
+        tell_unsaved(conductor, call.storage)
     _print_answer(conductor, kept, call)
 
 
@@ -124,7 +129,7 @@ def _conduct(conductor: Conductor, call: Call) -> None:
         raise Terminated
 
     before = signal.signal(signal.SIGTERM, terminate)
-    job = job_for(call.storage, call.plugins, call.device, call.threads)
+    job = job_for(call.storage, call.plugins, call.device, call.threads, call.save_models)
     try:
         with Display(conductor.plan) as display:
             conductor.conduct(job, call.workers, display.show)
@@ -143,6 +148,7 @@ def _conduct(conductor: Conductor, call: Call) -> None:
         raise typer.Exit(code) from None
     finally:
         signal.signal(signal.SIGTERM, before)
+        remove_halves(conductor, call.storage)
 
 
 def results_of(conductor: Conductor) -> list[ArmResult]:
@@ -150,7 +156,8 @@ def results_of(conductor: Conductor) -> list[ArmResult]:
     scores = conductor.ledger.scores(conductor.ids())
     of_run: dict[int, list[Any]] = defaultdict(list)
     for score in scores:
-        of_run[score.run_id].append(score)
+        if not score.later:
+            of_run[score.run_id].append(score)
     others = {
         cell: alternatives(
             conductor.plan,

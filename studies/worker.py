@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from store.ledger import Ledger
-    from store.records import Claim
+    from store.model_files import ModelFiles
+    from store.records import Claim, Model
     from studies.outcome import Outcome
     from studies.search import Trials
 
@@ -28,13 +29,14 @@ class Stopped(BaseException):
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker is told: the database, the plug-ins and where to compute."""
+    """What a worker is told: the database, the plug-ins, where to compute, what to keep."""
 
     url: str
     plugins: tuple[str, ...]
     device: str
     threads: int
     parent: int
+    save_models: bool = False
 
 
 @dataclass
@@ -127,10 +129,33 @@ class _Worker:
         from store.errors import StoreError
         from studies.outcome import Outcome
 
+        model, kept = None, False
         try:
-            return ledger.finish(claim, **outcome.columns())
+            model = self.kept_weights(claim, ledger, outcome)
+            kept = written = ledger.finish(claim, **outcome.columns(), model=model)
         except StoreError as error:
-            return ledger.finish(claim, **Outcome("failed", f"StoreError: {error}").columns())
+            told = f"{type(error).__name__}: {error}"
+            written = ledger.finish(claim, **Outcome("failed", told).columns())
+        if model is not None and not kept:
+            self.files.remove(model.path)
+        return written
+
+    def kept_weights(self, claim: "Claim", ledger: "Ledger", outcome: "Outcome") -> "Model | None":
+        """Write the file of a confirming run's weights, if it is to have one."""
+        wanted = self.job.save_models and claim.run.phase == "confirm"
+        # A worker that lost the run writes none; else the lease lasts until the run is stored.
+        if not wanted or outcome.model is None or not ledger.renew(claim, LEASE_SECONDS):
+            return None
+        from studies.weights import content_of
+
+        return self.files.write(claim, content_of(outcome.model, claim.run))
+
+    @property
+    def files(self) -> "ModelFiles":
+        """The files of weights beside the database."""
+        from store.model_files import ModelFiles
+
+        return ModelFiles(self.job.url)
 
     def outcome(self, claim: "Claim", ledger: "Ledger") -> "Outcome":
         import torch

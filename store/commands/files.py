@@ -103,7 +103,7 @@ def backup(
 
 @app.command()
 def check(storage: Storage = DEFAULT_STORAGE, style: Format = None) -> None:
-    """Check pages, references, totals, hashes, Optuna's trials.
+    """Check pages, references, totals, hashes, Optuna's trials, files of weights.
 
     Nothing is changed. Exit code 1 when something is wrong.
     """

@@ -27,7 +27,7 @@ def show(
     def work(results: "Results") -> None:
         if style not in ("table", "json"):
             raise StoreError(f"show has no format {style!r}; {nearest(style, ('table', 'json'))}")
-        report = _report(results, find(results, run))
+        report = _report(results, results.run(run))
         if style == "json":
             print_json([report])
         else:
@@ -50,7 +50,7 @@ def diff(
     def work(results: "Results") -> None:
         from store.comparing import differences
 
-        found = differences(results, find(results, first), find(results, second))
+        found = differences(results, results.run(first), results.run(second))
         columns = ["part", "name", f"run {first}", f"run {second}"]
         wanted = format_for(style, None)
         rows = [dict(zip(columns, vars(one).values(), strict=True)) for one in found]
@@ -62,20 +62,6 @@ def diff(
             print(f"runs {first} and {second} differ in nothing but their ids and times")
 
     with_results(storage, work)
-
-
-def find(results: "Results", run_id: int) -> "Run":
-    """Return a run by its id.
-
-    Raises:
-        StoreError: If there is none.
-    """
-    found = results.runs(phase="all", where=f"id == {run_id}")
-    if not found:
-        ids = results.names("id")
-        known = f"the ids are {min(ids)} to {max(ids)}" if ids else "there are no runs"
-        raise StoreError(f"no run has the id {run_id}; {known}")
-    return found[0]
 
 
 def _report(results: "Results", run: "Run") -> dict[str, Any]:

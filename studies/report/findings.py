@@ -76,7 +76,10 @@ class Arm:
 
 @dataclass(frozen=True)
 class Panel:
-    """One task of a study, with all arms."""
+    """One task of a study, with all arms.
+
+    `later` are the arms with nothing but the scores that were added to them after the study.
+    """
 
     label: str
     task: str
@@ -85,6 +88,13 @@ class Panel:
     lengths: list[int]
     floors: Mapping[int, "Floors"]
     arms: list[Arm]
+    later: list[Arm] = field(default_factory=list[Arm])
+
+    @property
+    def later_lengths(self) -> list[int]:
+        """The lengths at which skill was measured after the study."""
+        keys = {key for arm in self.later for seed in arm.seeds for key in seed.values}
+        return sorted(one for split, metric, one in keys if (split, metric) == ("test", "skill"))
 
     @property
     def metrics(self) -> list[str]:

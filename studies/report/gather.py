@@ -3,6 +3,7 @@
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from studies.merging import leaves
@@ -55,6 +56,11 @@ def _seeds(stored: Stored) -> dict[Cell, list[Seed]]:
     }
 
 
+def _later(stored: Stored, seeds: Iterable[Seed]) -> list[Seed]:
+    """The same seeds, with what was added to them after the study."""
+    return [replace(seed, values=_values(stored.later[seed.run.id]), curves={}) for seed in seeds]
+
+
 def _values(scores: Iterable["Score"]) -> dict[tuple[str, str, int], float]:
     return {
         (score.split, score.metric, score.length): score.value
@@ -72,13 +78,14 @@ def _panel(stored: Stored, label: str, seeds: Mapping[Cell, list[Seed]]) -> Pane
     shortest = shortest if task is None else max(shortest, task.min_length)
     lengths = sorted({one for cell in cells for one in plan.config(cell).evaluation.test_lengths})
     arms = [Arm(cell.arm, seeds[cell], _tuning(stored, cell)) for cell in cells]
+    later = [Arm(cell.arm, _later(stored, seeds[cell])) for cell in cells]
     measured = {length for arm in arms for s in arm.seeds for _, _, length in s.values}
     floors: dict[int, Floors] = (
         {} if task is None else {one: task.floors(one) for one in {*lengths, *measured}}
     )
     name = "" if config.task is None else str(config.task)
     steps = config.training.steps
-    return Panel(label, name, (shortest, longest), steps, lengths, floors, arms)
+    return Panel(label, name, (shortest, longest), steps, lengths, floors, arms, later)
 
 
 def _tuning(stored: Stored, cell: Cell) -> list[Setting]:

@@ -20,9 +20,12 @@ NOTHING = Frozen((), ())
 """Where no protocol was frozen every hypothesis is exploratory."""
 
 
-def make_report(plan: Plan, storage: str, folder: Path) -> Path:
-    """Write the report of a plan into a folder; return its page."""
-    return write_report(findings_of(plan, storage), folder)
+def make_report(plan: Plan, storage: str, folder: Path, shown: str | None = None) -> Path:
+    """Write the report of a plan into a folder; return its page.
+
+    `shown` is the address of the database as the report names it, where that is another.
+    """
+    return write_report(findings_of(plan, storage, shown), folder)
 
 
 def check_report(plan: Plan, storage: str, folder: Path) -> list[str]:
@@ -38,7 +41,7 @@ def check_report(plan: Plan, storage: str, folder: Path) -> list[str]:
     return mismatches(page, html_page(findings_of(plan, storage))[1])
 
 
-def findings_of(plan: Plan, storage: str) -> Findings:
+def findings_of(plan: Plan, storage: str, shown: str | None = None) -> Findings:
     """What a study found, as far as it is stored."""
     results = Results(storage)
     try:
@@ -48,6 +51,6 @@ def findings_of(plan: Plan, storage: str) -> Findings:
         scores = [score for of_run in stored.scores.values() for score in of_run]
         runs = {cell: stored.confirming.get(cell, []) for cell in plan.cells()}
         judged = verdicts(plan, gather_results(plan, runs, scores, stored.chosen), frozen)
-        return gather(stored, storage, judged)
+        return gather(stored, shown or storage, judged)
     finally:
         results.close()

@@ -19,6 +19,8 @@ Key = tuple[str, str, str, int, str]
 class Stored:
     """A plan and those of its runs that a database holds; nothing is planned or written.
 
+    `scores` are what the runs measured, `later` what was added to them.
+
     Args:
         plan: The study with its settings.
         results: The database.
@@ -30,8 +32,9 @@ class Stored:
         # Of runs with one config, such as those of a plug-in's older source, the newest counts.
         self._known = {_key(run): run for run in found}
         self.scores: dict[int, list[Score]] = defaultdict(list)
+        self.later: dict[int, list[Score]] = defaultdict(list)
         for score in results.scores(study=plan.study.name, phase=None):
-            self.scores[score.run_id].append(score)
+            (self.later if score.later else self.scores)[score.run_id].append(score)
         self.chosen: dict[Cell, Chosen] = {}
         self.confirming: dict[Cell, list[Run]] = {}
         for cell in plan.cells():

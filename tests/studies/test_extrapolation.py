@@ -15,6 +15,7 @@ import optuna
 import pytest
 
 from store import Results
+from store.checks import check
 from studies.extrapolation import main
 from variants.masks import CONVENTION
 
@@ -162,6 +163,25 @@ def test_a_second_call_trains_nothing_and_prints_the_same(finished: tuple[Path, 
 
 
 @on_finished
+def test_a_finished_study_says_that_its_runs_have_no_weights_and_how_to_get_them(
+    finished: tuple[Path, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder, _ = finished
+    monkeypatch.chdir(folder)
+
+    code = call_here(*BRIEF, "--set=training.steps=30", "--save-models")
+
+    told = "4 finished runs have no saved weights (2 of rope, 2 of none)"
+    err = capsys.readouterr().err
+    assert code == 0
+    assert told in err
+    assert "--rerun rope --rerun none does them again and keeps them" in err
+    assert not (folder / "sandbox.db-models").exists()
+
+
+@on_finished
 def test_each_tuning_run_is_a_trial_of_its_arm(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     storage = f"sqlite:///{folder / 'sandbox.db'}"
@@ -277,7 +297,7 @@ def assert_whole(folder: Path, undisturbed: list[tuple]) -> None:
 
 @through_kills
 def test_a_killed_worker_costs_one_attempt(tmp_path: Path, undisturbed: list[tuple]) -> None:
-    process = start(tmp_path, *LONG)
+    process = start(tmp_path, *LONG, "--save-models")
     worker, run = wait_for(lambda: running(tmp_path))[0]
     os.kill(int(worker.split("/")[1]), signal.SIGKILL)
     _, err = process.communicate(timeout=PATIENCE_SECONDS)
@@ -287,6 +307,9 @@ def test_a_killed_worker_costs_one_attempt(tmp_path: Path, undisturbed: list[tup
     attempts = dict(ask(tmp_path, "select id, attempt from es_runs"))
     assert attempts.pop(run) == 2
     assert set(attempts.values()) == {1}
+    # The weights of each confirming run are there, whole, and nothing beside them.
+    assert check(f"sqlite:///{tmp_path / 'sandbox.db'}")[0] == []
+    assert len(results(tmp_path).models()) == 4
 
 
 @through_kills

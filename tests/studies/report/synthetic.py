@@ -58,10 +58,10 @@ def _seed(name: str, number: int, skills: Sequence[float] | None) -> Seed:
     return Seed(run(name, number), values, {"loss": [(5, 1.0), (10, 0.5)]})
 
 
-def panel(*arms: Arm, label: str = "shift") -> Panel:
+def panel(*arms: Arm, label: str = "shift", later: Sequence[Arm] = ()) -> Panel:
     """A panel trained on lengths 2 to 16 whose best blind guess is right once in five."""
     floors = dict.fromkeys(LENGTHS, Floors(constant=0.1, index=0.2, bag=0.15))
-    return Panel(label, "shift(k=3)", (2, 16), 10, LENGTHS, floors, list(arms))
+    return Panel(label, "shift(k=3)", (2, 16), 10, LENGTHS, floors, list(arms), list(later))
 
 
 def findings(*panels: Panel, **changes: object) -> Findings:

@@ -2,6 +2,7 @@
 
 import csv
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,10 @@ import pytest
 from registry.table import TABLES
 from studies.hypothesis import Hypothesis
 from studies.report.files import write_report
-from studies.report.findings import Findings
+from studies.report.findings import Arm, Findings
 from studies.report.methods import latex_table, methods
 from studies.report.numbers import mismatches, read_numbers
-from studies.report.page import html_page
+from studies.report.page import html_page, markdown_page
 from studies.report.references import cited, known
 from studies.statistics import Verdict
 from tests.studies.report.synthetic import arm, findings, panel
@@ -75,6 +76,25 @@ def test_the_page_of_other_results_differs(folder: Path) -> None:
     other = findings(panel(worse, LOSER), verdicts=[JUDGED])
     lines = mismatches(page, html_page(other)[1])
     assert any(line.startswith("panel1/rope/skill/64: the page says 0.94") for line in lines)
+
+
+def test_lengths_evaluated_later_have_a_table_of_their_own() -> None:
+    seeds = [replace(seed, values={("test", "skill", 512): 0.25}) for seed in WINNER.seeds]
+    added = [Arm("rope", seeds), Arm("learned", [])]
+    told = findings(panel(WINNER, LOSER, later=added))
+
+    html, text = html_page(told)[0], markdown_page(told, {})
+
+    title = "evaluated after the study"
+    assert read_numbers(html)["panel1/rope/later/512"] == ("0.25", "0.25")
+    rows = text[text.index(title) :].splitlines()[2:6]
+    assert [row for row in rows if row] == [
+        "| length | 512 |",
+        "| --- | ---: |",
+        "| rope | 0.25 ± 0.00 |",
+        "| learned | n/a |",
+    ]
+    assert title not in markdown_page(findings(panel(WINNER, LOSER)), {})
 
 
 def test_every_seed_is_in_the_scores_and_every_contrast_in_the_verdicts(folder: Path) -> None:

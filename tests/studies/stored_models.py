@@ -1,0 +1,61 @@
+"""Small runs with saved weights, done in this process: planned, claimed and finished like any."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from store.ledger import Ledger
+from store.records import Run
+from studies.gathering import gather
+from studies.plan import Plan
+from studies.study import Budget, Study
+from studies.worker import Board, Job, _Worker
+
+TINY: dict[str, Any] = {
+    "encoder": {
+        "d_model": 8, "n_heads": 2, "n_layers": 1, "feedforward": {"name": "gelu", "d_ff": 8},
+    },
+    "training": {"steps": 2, "batch_size": 4, "warmup_steps": 0, "train_lengths": [2, 6]},
+    "evaluation": {"test_lengths": [6, 10], "examples": 12, "batch_size": 5},
+    "study": {
+        "panels": [{"task": {"name": "shift", "k": 1, "alphabet": 3}}],
+        "arms": ["rope", {"table": {"encoder.position": {"name": "learned", "max_length": 10}}}],
+        "seeds": 2,
+    },
+}  # fmt: skip
+
+
+def plan(**study: Any) -> Plan:
+    """A study of two arms, each with two seeds of two steps."""
+    settings = {**TINY, "study": {**TINY["study"], **study}}
+    made = Study("tiny", "Which?", "Which?", ("encoder.position",), {"own": Budget("", {})})
+    return Plan(made, gather(settings))
+
+
+class Desk:
+    """A database with a worker at it, that does what is planned and keeps the weights."""
+
+    def __init__(self, folder: Path, **job: Any) -> None:
+        self.url = f"sqlite:///{folder / 'sandbox.db'}"
+        self.folder = folder / "sandbox.db-models"
+        self.ledger = Ledger.create(self.url)
+        self.job = Job(self.url, (), "cpu", 1, 0, **{"save_models": True, **job})
+
+    def do(self, made: Plan) -> list[Run]:
+        """Do the confirming runs of a plan."""
+        settings = made.settings.study.settings()[0]
+        planned = [run for cell in made.cells() for run in made.confirming(cell, settings)]
+        ids = self.ledger.plan(planned)
+        self.work(ids)
+        return self.ledger.runs(ids)
+
+    def work(self, ids: Sequence[int], trials: Any = None) -> None:
+        """Do the runs that are planned."""
+        worker = _Worker(self.job, Board([], _Count(), _Count(), [0]), 0)
+        worker.refuse_to_outlive = lambda: None  # type: ignore[method-assign]
+        while claim := self.ledger.claim("desk", ids):
+            worker.do(claim, self.ledger, trials)
+
+
+class _Count:
+    value = 0
