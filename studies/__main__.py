@@ -1,4 +1,4 @@
-"""List the studies and the tasks; write and check reports."""
+"""List the studies and the tasks; write and check reports and bundles."""
 
 import ast
 import sys
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from studies.command import WORK_FAILED, errors
+from studies.command import BAD_INPUT, WORK_FAILED, errors, fail
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -21,6 +21,8 @@ def listing() -> None:
         print(f"  {name:22}{about}")
     print("  of your own           python -m studies.run my_study.yaml")
     print("\nReports: python -m studies report STUDY; of all studies: python -m studies findings")
+    print("Stored models at new lengths: python -m studies.evaluate RUN --lengths 256,512")
+    print("A bundle for a paper: python -m studies freeze STUDY --out DIR")
     print("\nTasks (python -m registry show task NAME --import studies.tasks)")
     for name, about in tasks():
         print(f"  {name:22}{about}")
@@ -72,6 +74,43 @@ def findings(
         words = [*(f"--storage {one}" for one in storages), *(f"--study {one}" for one in wanted)]
         command = " ".join(["python -m studies findings", *words, f"--out {out}"])
         print(f"findings: {write_overview(found, out, command, studies())}")
+
+
+@app.command()
+def freeze(
+    study: Annotated[str | None, typer.Argument(help="A study that has runs.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A new folder.")] = None,
+    storage: Annotated[str, typer.Option(help="Database URL.")] = "sqlite:///sandbox.db",
+    check: Annotated[
+        Path | None, typer.Option(help="Check this folder, which an earlier call made.")
+    ] = None,
+) -> None:
+    """Bundle a study for the appendix of a paper, or check such a bundle.
+
+    The folder stands alone: database, weights, configs, frozen plan, environment, report, and a
+    MANIFEST with the sha256 of every file.
+    """
+    with errors():
+        if check is not None and study is None and out is None:
+            _check_bundle(check)
+        elif study is not None and out is not None and check is None:
+            from studies.bundle.make import freeze_study
+
+            digest = freeze_study(study, storage, out)
+            print(f"{out}: the sha256 of its MANIFEST stands for all of it:\n{digest}")
+        else:
+            fail("write freeze STUDY --out DIR, or freeze --check DIR", BAD_INPUT)
+
+
+def _check_bundle(folder: Path) -> None:
+    from studies.bundle.check import check_bundle
+
+    wrong = check_bundle(folder)
+    for line in wrong:
+        print(line)
+    if wrong:
+        raise typer.Exit(WORK_FAILED)
+    print(f"{folder} is as it was made: files, database, plan, and every number of the report")
 
 
 def studies() -> Iterator[tuple[str, str]]:

@@ -86,6 +86,16 @@ class Trials:
                 last = trial.number == run.optuna_trial
                 self.end(name, trial.number, nlls.get(run.id) if last else None)
 
+    def keep_only(self, runs: Iterable["Run"]) -> None:
+        """Delete every Optuna study that no trial of these runs is in."""
+        import optuna
+
+        numbers = {run.id for run in runs}
+        for study in self._storage.get_all_studies():
+            trials = self._storage.get_all_trials(study._study_id, deepcopy=False)
+            if not any(trial.user_attrs.get("run") in numbers for trial in trials):
+                optuna.delete_study(study_name=study.study_name, storage=self._storage)
+
     def _is_live(self, trial: Any, run: "Run") -> bool:
         return run.status == "running" and trial.user_attrs.get("attempt") == run.attempt
 

@@ -1,0 +1,98 @@
+"""The README of a bundle: what is in it, how to check it, how to use it."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from studies.bundle.contents import database_of
+
+if TYPE_CHECKING:
+    from store.records import Frozen
+    from studies.plan import Plan
+
+TEXT = """\
+# {question}
+
+The study `{study}` of encoder-sandbox, as it was stored: {runs}.
+
+| file | what it is |
+|---|---|
+| `report/report.html` | the answer with figures and tables; `report.md`, `scores.csv`, `verdicts.csv`, LaTeX and BibTeX beside it |
+| `{database}` | every run with its scores and curves, and Optuna's trials of its tuning: a SQLite database |
+| `{database}-models/` | {weights} |
+| `configs/` | each resolved config, by task and arm, with the runs that have it |
+| `plan.json` | the plan as it was frozen, with its hash and its time |
+| `environment.json` | machines, packages, commits and plug-ins behind the runs |
+| `sources/` | the files that the study was typed with, where there were any |
+| `MANIFEST` | the sha256 of every other file |
+
+{plans}
+
+## To check it
+
+```console
+$ sha256sum -c MANIFEST
+$ python -m studies freeze --check .
+```
+
+The second needs encoder-sandbox. It compares every file with `MANIFEST`, looks through the database, compares the frozen plan with
+its hash, and works out every number of the report again from the database.
+
+## To use it
+
+```console
+$ python -m store lengths --storage sqlite:///{database}
+$ python -m store scores --storage sqlite:///{database} --format csv
+{evaluate}```
+
+## To run it again
+
+```console
+$ {command}
+```
+"""  # noqa: E501  (lines of a Markdown table cannot be broken)
+
+EVALUATE = (
+    "$ python -m studies.evaluate --study {study} --storage sqlite:///{database} --lengths 256\n"
+)
+
+
+def text_of(
+    plan: "Plan",
+    command: str,
+    counts: Mapping[str, int],
+    frozen: Sequence["Frozen"],
+    models: int,
+) -> str:
+    """The text of a bundle's README.
+
+    Args:
+        plan: The study.
+        command: What was typed for its latest call.
+        counts: How many of its runs are in each status.
+        frozen: Its frozen plans.
+        models: How many runs have weights.
+    """
+    study = plan.study.name
+    names = {"study": study, "database": database_of(study)}
+    kept = f"the weights of {models} confirming runs, as safetensors"
+    return TEXT.format(
+        **names,
+        question=plan.study.question,
+        runs=", ".join(f"{count} runs {status}" for status, count in sorted(counts.items())),
+        weights=kept if models else "no weights: the study was run without `--save-models`",
+        plans=_plans(frozen),
+        command=command,
+        evaluate=EVALUATE.format(**names) if models else "",
+    )
+
+
+def _plans(frozen: Sequence["Frozen"]) -> str:
+    """What was fixed, when, and whether results were there by then."""
+    if not frozen:
+        return "No plan was frozen, so every verdict is exploratory."
+    return "\n".join(
+        f"Frozen plan of {one.created_at:%Y-%m-%d %H:%M} UTC, "
+        + ("after a" if one.runs_before else "before the first")
+        + f" confirming run had begun: sha256 `{one.hash}`."
+        for one in frozen
+    )

@@ -1,0 +1,246 @@
+"""A study as a folder that stands alone: what is in it, and that a change of anything is seen."""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import optuna
+import pytest
+from typer.testing import CliRunner, Result
+
+from store import Ledger, PlannedRun, Results
+from store.checks import check
+from studies.__main__ import app
+from studies.bundle.check import check_bundle
+from studies.command import read_plan
+from studies.conduct import Conductor
+from studies.freezing import freeze
+from studies.search import Trials
+from studies.study_file import read_study
+from tests.studies.stored_models import Desk
+
+STUDY = """\
+name: own study
+question: Does rope carry further than nothing?
+variable: encoder.position
+encoder: {d_model: 8, n_heads: 2, n_layers: 1, feedforward: {name: gelu, d_ff: 8}}
+task: {name: shift, k: 1, alphabet: 3}
+training: {steps: 2, batch_size: 4, warmup_steps: 0, train_lengths: [2, 6]}
+evaluation: {test_lengths: [6, 10], examples: 12}
+study:
+  arms: [rope, none]
+  seeds: 2
+  learning_rates: [0.01, 0.1]
+  hypotheses:
+    - {name: further, claim: It does., arm: rope, against: none, panel: shift, lengths: [10]}
+"""
+
+
+def call(*words: str) -> Result:
+    return CliRunner().invoke(app, ["freeze", *words])
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """A study of a file of its own, tuned and confirmed with weights; and a run of another one."""
+    folder = tmp_path_factory.mktemp("desk")
+    file = folder / "mine.yaml"
+    file.write_text(STUDY)
+    made = read_plan(read_study(file), [])
+    made.provenance["command"] = [str(file)]
+    desk, trials = Desk(folder), Trials(f"sqlite:///{folder / 'sandbox.db'}")
+    conductor = Conductor(made, desk.ledger, trials)
+    freeze(made, desk.ledger, Results(desk.url), [])
+    while conductor.unfinished():
+        desk.work(conductor.ids(), trials)
+    other = PlannedRun("other", "t", "a", "tune", 0, {"training": {"learning_rate": 0.1}}, "h",
+                       None, "other", 1)  # fmt: skip
+    claim = desk.ledger.claim("w", desk.ledger.plan([other]))
+    assert claim is not None
+    name, number = trials.begin(claim.run, 1)
+    desk.ledger.attach_trial(claim, name, number)
+    return desk
+
+
+@pytest.fixture(scope="module")
+def frozen(desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of that study."""
+    folder = tmp_path_factory.mktemp("frozen") / "bundle"
+    done = call("own study", "--out", str(folder), "--storage", desk.url)
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+@pytest.fixture
+def bundle(frozen: Path, tmp_path: Path) -> Path:
+    """The same, elsewhere, to be spoilt."""
+    return shutil.copytree(frozen, tmp_path / "appendix")
+
+
+def test_a_bundle_holds_everything_and_its_manifest_names_it(frozen: Path) -> None:
+    names = {file.relative_to(frozen).as_posix() for file in frozen.rglob("*") if file.is_file()}
+    lines = (frozen / "MANIFEST").read_text().splitlines()
+
+    assert {line.partition("  ")[2] for line in lines} == names - {"MANIFEST"}
+    assert names >= {
+        *("README.md", "MANIFEST", "plan.json", "environment.json", "own_study.db"),
+        *("sources/mine.yaml", "report/report.html", "report/scores.csv"),
+    }
+    assert len([name for name in names if name.startswith("own_study.db-models/run-")]) == 4
+    configs = {name.rpartition("/")[0] for name in names if name.startswith("configs/")}
+    assert configs == {"configs/shift/rope", "configs/shift/none"}
+    assert not [name for name in names if name.endswith(("-wal", "-shm", ".part"))]
+    summed = subprocess.run(
+        ["sha256sum", "--check", "--quiet", "MANIFEST"], cwd=frozen, check=False
+    )
+    assert summed.returncode == 0
+
+
+def test_the_database_holds_that_study_alone_with_its_trials(desk: Desk, frozen: Path) -> None:
+    url = f"sqlite:///{frozen / 'own_study.db'}"
+
+    def told(where: str) -> list[object]:
+        results = Results(where)
+        runs = results.runs(study="own study", phase=None)
+        scores = results.scores(study="own study", phase=None)
+        return [list(runs), list(scores), list(results.protocols(study="own study"))]
+
+    assert list(Results(url).studies()) == ["own study"]
+    assert told(url) == told(desk.url)
+    assert check(url)[0] == []
+    names = optuna.get_all_study_names(storage=f"{url}")
+    assert sorted(name.rpartition("/")[0] for name in names) == [
+        "own study/shift/none",
+        "own study/shift/rope",
+    ]
+
+
+def test_the_frozen_plan_is_told_with_its_hash(desk: Desk, frozen: Path) -> None:
+    [kept] = Results(desk.url).protocols(study="own study")
+    told = json.loads((frozen / "plan.json").read_text())
+
+    assert told["words"] == ["sources/mine.yaml"]
+    assert [one["hash"] for one in told["frozen"]] == [kept.hash]
+    assert told["frozen"][0]["protocol"]["hypotheses"][0]["name"] == "further"
+    assert (
+        f"before the first confirming run had begun: sha256 `{kept.hash}`"
+        in (frozen / "README.md").read_text()
+    )
+
+
+def test_a_bundle_is_checked_wherever_it_lies(bundle: Path, desk: Desk) -> None:
+    file = desk.folder.parent / "mine.yaml"
+    file.rename(file.with_suffix(".away"))
+    try:
+        done = call("--check", str(bundle))
+    finally:
+        file.with_suffix(".away").rename(file)
+
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "is as it was made: files, database, plan, and every number" in done.stdout
+    assert not [file for file in bundle.rglob("*") if file.name.endswith(("-wal", "-shm"))]
+
+
+def flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[-9] ^= 1
+    file.write_bytes(content)
+
+
+def score(bundle: Path) -> None:
+    with sqlite3.connect(bundle / "own_study.db") as connection:
+        connection.execute("UPDATE es_scores SET value = value / 2 WHERE metric = 'skill'")
+    connection.close()
+
+
+def page(bundle: Path) -> None:
+    file = bundle / "report" / "report.html"
+    text = file.read_text()
+    place = text.index('data-key="panel1/rope/skill/10">') + 32
+    file.write_text(text[:place] + "9.99" + text[text.index("<", place) :])
+
+
+def plans(bundle: Path) -> None:
+    told = json.loads((bundle / "plan.json").read_text())
+    told["frozen"][0]["protocol"]["seeds"] = 9
+    (bundle / "plan.json").write_text(json.dumps(told))
+
+
+@pytest.mark.parametrize(
+    ("harm", "named"),
+    [
+        (lambda bundle: flip(next((bundle / "own_study.db-models").glob("*"))), "is another file"),
+        (lambda bundle: (bundle / "report" / "scores.csv").unlink(), "report/scores.csv: is in"),
+        (lambda bundle: (bundle / "more.txt").touch(), "more.txt: is in the folder and not in"),
+        (score, "report: panel1/rope/skill/10: the page says"),
+        (page, "report: panel1/rope/skill/10: the page says 9.99"),
+        (plans, "plan.json: the plan with hash"),
+    ],
+    ids=["a bit of weights", "a file gone", "a file more", "a score", "a number", "the plan"],
+)
+def test_a_change_of_anything_is_named(
+    bundle: Path, harm: Callable[[Path], None], named: str
+) -> None:
+    harm(bundle)
+
+    wrong = check_bundle(bundle)
+
+    assert [line for line in wrong if named in line], wrong
+
+
+def test_a_folder_that_holds_something_is_left_alone(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+
+    done = call("own study", "--out", str(tmp_path), "--storage", desk.url)
+
+    assert done.exit_code == 2
+    assert "is there and not empty; name a new folder" in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_weights_that_were_changed_are_not_learned(desk: Desk, tmp_path: Path) -> None:
+    copy = shutil.copytree(desk.folder.parent, tmp_path / "copy")
+    flip(next((copy / "sandbox.db-models").glob("*")))
+
+    storage = f"sqlite:///{copy / 'sandbox.db'}"
+    done = call("own study", "--out", str(tmp_path / "new"), "--storage", storage)
+
+    assert done.exit_code == 2
+    assert "is another file than was saved" in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["copy"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "write freeze STUDY --out DIR, or freeze --check DIR"),
+        (["own study"], "write freeze STUDY --out DIR"),
+        (["none", "--out", "new"], "no study with runs is named 'none'"),
+        (["--check", "."], "holds no bundle: it lacks MANIFEST or plan.json"),
+    ],
+)
+def test_bad_input_ends_with_code_2(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    done = call(*words, "--storage", desk.url)
+
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert told in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_study_that_is_being_done_is_not_learned(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'sandbox.db'}"
+    ledger = Ledger.create(url)
+    ledger.plan([PlannedRun("extrapolation", "t", "a", "tune", 0, {}, "h", None, "one", 1)])
+    assert ledger.claim("w", [1]) is not None
+
+    done = call("extrapolation", "--out", str(tmp_path / "new"), "--storage", url)
+
+    assert done.exit_code == 2
+    assert "1 runs of extrapolation are running; wait for them or stop them" in done.stderr
