@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from registry.choices import Choice, build_mask
 from registry.problems import ConfigError, Problem
 from studies.contrasts import contrast_problems, why_not_asked
+from studies.knobs import match_problems
 from studies.merging import lies_under
 from studies.settings import RunConfig, task_of
 
@@ -30,7 +31,7 @@ def check_plan(plan: "Plan") -> None:
 
 def plan_problems(plan: "Plan") -> list[Problem]:
     """Everything that is wrong with a plan."""
-    problems = [*_of_labels(plan), *_of_arms(plan), *_without_effect(plan)]
+    problems = [*_of_labels(plan), *_of_arms(plan), *_without_effect(plan), *match_problems(plan)]
     if problems:
         return problems
     problems = [problem for cell in plan.cells() for problem in _of_cell(plan, cell)]

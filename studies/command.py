@@ -105,7 +105,7 @@ def application(study: Study) -> typer.Typer:
             if describe:
                 describe_plan(made)
             elif plan:
-                preview(made, workers)
+                preview(made, storage, workers)
             else:
                 run(made, Call(**{**vars(call), "device": device_named(device)}))
 

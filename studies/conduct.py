@@ -97,7 +97,7 @@ class Conductor:
         study = self.plan.settings.study
         if not self.tuning[cell]:
             return Chosen(study.settings()[0])
-        return choose(self.tried(cell), study.tie)
+        return choose(self.tried(cell), study.tie, study.ties)
 
     def tried(self, cell: Cell) -> list[Tried]:
         """What tuning tried for a cell, setting by setting."""

@@ -1,12 +1,13 @@
 """Contrasts: which hypotheses a call can ask, and that one thing changes between their arms."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from registry.problems import Problem
 from studies.hypothesis import Hypothesis
 from studies.merging import lies_under
+from studies.statistics.outcomes import TIMES
 
 if TYPE_CHECKING:
     from studies.plan import Cell, Plan
@@ -31,21 +32,37 @@ def asked(plan: "Plan") -> list[Hypothesis]:
 
 def why_not_asked(plan: "Plan", claim: Hypothesis) -> str:
     """Why a call cannot decide a hypothesis, or ""."""
-    arms = [arm for arm in (claim.arm, claim.against) if arm not in plan.arms]
+    arms = [arm for arm in claim.arms if arm not in plan.arms]
     if arms:
         return f"no arm {arms[0]!r} in this call"
     if claim.panel not in plan.labels():
         return f"no panel {claim.panel!r} in this call"
+    if claim.metric in TIMES:
+        return ""
     tested = plan.config(plan.cell(claim.panel, claim.arm)).evaluation.test_lengths
     untested = [length for length in claim.lengths if length not in tested]
     return f"length {untested[0]} is not tested in this call" if untested else ""
 
 
+def simple_contrasts(claim: Hypothesis) -> list[tuple[str, str]]:
+    """The pairs of arms between which one thing changes: one pair, or the four of an interaction.
+
+    The first change is made under two levels of the second factor, and the other way round.
+    """
+    if claim.than is None:
+        return [(claim.arm, claim.against)]
+    arm, against = claim.than
+    return [(claim.arm, claim.against), (arm, against), (claim.arm, arm), (claim.against, against)]
+
+
 def differences(plan: "Plan", claim: Hypothesis) -> list[Difference]:
-    """Every key in which the configs of the two arms of a hypothesis differ."""
-    arm, against = (
-        _flat(_config(plan, plan.cell(claim.panel, name))) for name in (claim.arm, claim.against)
-    )
+    """Every key in which the configs of two arms of a hypothesis differ, each once."""
+    found = [one for pair in simple_contrasts(claim) for one in _between(plan, claim.panel, pair)]
+    return list(dict.fromkeys(found))
+
+
+def _between(plan: "Plan", panel: str, pair: tuple[str, str]) -> list[Difference]:
+    arm, against = (_flat(_config(plan, plan.cell(panel, name))) for name in pair)
     return [
         Difference(key, arm.get(key), against.get(key))
         for key in sorted({*arm, *against})
@@ -54,39 +71,84 @@ def differences(plan: "Plan", claim: Hypothesis) -> list[Difference]:
 
 
 def undeclared(plan: "Plan", claim: Hypothesis) -> list[Difference]:
-    """The differences that are neither the variable of the study nor declared beside it."""
-    declared = (*plan.variables, *plan.settings.study.also_differs)
-    return [one for one in differences(plan, claim) if not lies_under(one.key, declared)]
+    """The differences that are neither the variable of the study nor declared beside it.
+
+    The knob by which arms are matched is declared with `study.match`.
+    """
+    return _undeclared(plan, differences(plan, claim))
+
+
+def _undeclared(plan: "Plan", found: Iterable[Difference]) -> list[Difference]:
+    match = plan.settings.study.match
+    knob = () if match is None else (match.knob,)
+    declared = (*plan.variables, *plan.settings.study.also_differs, *knob)
+    return [one for one in found if not lies_under(one.key, declared)]
 
 
 def contrast_problems(plan: "Plan") -> list[Problem]:
     """What is wrong with the contrasts: more than one thing changes, or nothing."""
     problems: list[Problem] = []
     for claim in asked(plan):
-        problems += _problems(plan, claim)
+        key = f"study.hypotheses ({claim.name})"
+        rules = [rule for pair in simple_contrasts(claim) for rule in _of_pair(plan, claim, pair)]
+        rules += [*_of_interaction(plan, claim), *_of_time(plan, claim)]
+        problems += [Problem(key, rule) for rule in rules]
     return problems
 
 
-def _problems(plan: "Plan", claim: Hypothesis) -> list[Problem]:
-    key = f"study.hypotheses ({claim.name})"
-    pair = f"{claim.arm} and {claim.against}"
-    found = differences(plan, claim)
+def _of_pair(plan: "Plan", claim: Hypothesis, pair: tuple[str, str]) -> Iterator[str]:
+    shown, found = " and ".join(pair), _between(plan, claim.panel, pair)
     if not found:
-        return [Problem(key, f"{pair} have the same config, so there is nothing to compare")]
-    strange = undeclared(plan, claim)
+        yield f"{shown} have the same config, so there is nothing to compare"
+        return
+    strange = _undeclared(plan, found)
     if strange:
-        rule = (
-            f"one thing changes in a contrast, but {pair} differ in {'; '.join(map(str, strange))} "
-            f"beside {' and '.join(plan.variables) or 'the variable'}; declare it in "
+        variable = " and ".join(plan.variables) or "the variable"
+        yield (
+            f"one thing changes in a contrast, but {shown} differ in "
+            f"{'; '.join(map(str, strange))} beside {variable}; declare it in "
             "study.also_differs, and it is shown with the answer"
         )
-        return [Problem(key, rule)]
-    levels = [plan.arms[name].levels for name in (claim.arm, claim.against)]
+        return
+    levels = [plan.arms[name].levels for name in pair]
     moved = [factor for factor in levels[0] if levels[0][factor] != levels[1].get(factor)]
     if len(moved) > 1 and not set(moved) <= set(plan.settings.study.also_differs):
-        rule = f"one thing changes in a contrast, but {pair} differ in {' and '.join(moved)}"
-        return [Problem(key, rule)]
-    return []
+        yield f"one thing changes in a contrast, but {shown} differ in {' and '.join(moved)}"
+
+
+def _of_interaction(plan: "Plan", claim: Hypothesis) -> Iterator[str]:
+    """The second pair makes the same change as the first."""
+    if claim.than is None:
+        return
+    first, second = (
+        {str(one) for one in _between(plan, claim.panel, pair) if _varies(plan, one)}
+        for pair in ((claim.arm, claim.against), claim.than)
+    )
+    if first != second:
+        yield (
+            f"an interaction compares one change under two levels of another factor, but "
+            f"{claim.arm} against {claim.against} changes {'; '.join(sorted(first))} and "
+            f"{claim.than[0]} against {claim.than[1]} changes {'; '.join(sorted(second))}"
+        )
+
+
+def _varies(plan: "Plan", difference: Difference) -> bool:
+    return lies_under(difference.key, plan.variables)
+
+
+def _of_time(plan: "Plan", claim: Hypothesis) -> Iterator[str]:
+    """A time is measured at the longest trained length, where a criterion of fit is looked at."""
+    if claim.metric not in TIMES:
+        return
+    for arm in claim.arms:
+        training = plan.config(plan.cell(claim.panel, arm)).training
+        if training.until is None:
+            yield f"{claim.metric} needs a criterion of fit; say it in training.until"
+            return
+        if claim.lengths != (training.train_lengths[1],):
+            longest = training.train_lengths[1]
+            yield f"{claim.metric} is asked at the longest trained length; say lengths: [{longest}]"
+            return
 
 
 def _config(plan: "Plan", cell: "Cell") -> dict[str, Any]:

@@ -1,66 +1,98 @@
-"""Roughly how long a run takes here, from a few steps of it."""
+"""Roughly how long the runs of a plan take here, from a few steps of each kind of model."""
 
 import time
+from typing import Any
 
 import torch
 
-from studies.evaluation import evaluate
+from studies.costs import tokens_of
+from studies.data import trained_lengths
+from studies.evaluation import predict
 from studies.models import build_model, width_of
 from studies.seeds import Seeds
 from studies.settings import RunConfig, task_of
 from studies.training import Curves, train
 
-STEPS = 12
+STEPS = 4
+"""So many steps are timed after one that is not, since the first is slower."""
+ROWS = 8
+"""So many sequences are scored to time the scoring."""
 
 
-def seconds_of(config: RunConfig) -> float:
-    """Seconds of one run on one thread: a few training steps and a few examples, extrapolated.
+class Estimate:
+    """Seconds of a run on one thread; models of one make are timed once."""
 
-    The first steps are not timed, since they are slower.
-    """
+    def __init__(self) -> None:
+        self._speeds: dict[str, tuple[float, float]] = {}
+
+    def seconds_of(self, config: RunConfig) -> float | None:
+        """Seconds of one run; None where nothing is trained, so that nobody knows."""
+        if config.task is None or config.perform is not None:
+            return None
+        key = repr(_make(config))
+        if key not in self._speeds:
+            self._speeds[key] = _timed(config)
+        trained, scored = self._speeds[key]
+        return trained * tokens_of(config) + scored * _scored_tokens(config)
+
+
+def _make(config: RunConfig) -> list[Any]:
+    """What decides how fast a model is; how many symbols there are hardly does."""
+    sizes = ("vocab_size", "n_classes")
+    given = {} if config.encoder is None else dict(config.encoder)
+    encoder = {key: value for key, value in given.items() if key not in sizes}
+    training = config.training
+    lengths = (training.train_lengths, max(config.evaluation.test_lengths))
+    return [encoder, config.model, training.batch_size, training.dtype, lengths, _seq(config)]
+
+
+def _seq(config: RunConfig) -> int:
+    return task_of(config.task).seq(config.training.train_lengths[1])
+
+
+def _scored_tokens(config: RunConfig) -> int:
+    """Tokens of all test sets; those of validation are few beside them."""
+    task, settings = task_of(config.task), config.evaluation
+    tokens = sum(task.seq(length) for length in settings.test_lengths) * settings.examples
+    return tokens * settings.position_draws
+
+
+def _timed(config: RunConfig) -> tuple[float, float]:
+    """Seconds a token of training, and of scoring."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return _steps(config) + _examples(config)
+        model = build_model(config, Seeds(0, 0)).to(getattr(torch, config.training.dtype))
+        return _training(model, config), _scoring(model, config)
     finally:
         torch.set_num_threads(before)
 
 
-def _steps(config: RunConfig) -> float:
-    times: list[float] = []
-    few = config.training.model_copy(update={"steps": STEPS})
-    model = _model(config)
+def _training(model: torch.nn.Module, config: RunConfig) -> float:
+    """At the mean length alone, so that a few steps are enough."""
+    task, times = task_of(config.task), list[float]()
+    mean = round(sum(trained_lengths(task, config.training)) / 2)
+    few = config.training.model_copy(
+        update={"steps": STEPS + 1, "train_lengths": (mean, mean), "until": None}
+    )
     train(
         model,
-        task_of(config.task),
+        task,
         few,
         width_of(config),
         Seeds(0, 0),
         torch.device("cpu"),
-        Curves(STEPS),
+        Curves(STEPS + 1),
         lambda: times.append(time.perf_counter()),
     )
-    timed = times[STEPS // 3 :]
-    return (timed[-1] - timed[0]) / (len(timed) - 1) * config.training.steps
+    return (times[-1] - times[0]) / STEPS / (few.batch_size * task.seq(mean))
 
 
-def _examples(config: RunConfig) -> float:
-    settings, device = config.evaluation, torch.device("cpu")
-    few = min(settings.examples, settings.batch_size)
-    start = time.perf_counter()
-    evaluate(
-        _model(config),
-        task_of(config.task),
-        settings.test_lengths,
-        "test",
-        Seeds(0, 0),
-        few,
-        settings.batch_size,
-        device,
-        position_draws=settings.position_draws,
-    )
-    return (time.perf_counter() - start) * settings.examples / few
-
-
-def _model(config: RunConfig) -> torch.nn.Module:
-    return build_model(config, Seeds(0, 0)).to(getattr(torch, config.training.dtype))
+def _scoring(model: torch.nn.Module, config: RunConfig) -> float:
+    """At the longest tested length, the dearest a token."""
+    task, longest = task_of(config.task), max(config.evaluation.test_lengths)
+    batch = task.sample(torch.Generator().manual_seed(0), ROWS, longest)
+    with torch.no_grad():
+        start = time.perf_counter()
+        predict(model.eval(), batch, torch.device("cpu"))
+        return (time.perf_counter() - start) / batch.tokens.numel()

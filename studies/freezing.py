@@ -1,6 +1,6 @@
 """Freeze the plan of a study before its first confirming run; what comes later is exploratory."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 CHOSEN_LATER = ("panels", "arms", "factors", "only", "seeds", "hypotheses", "explored")
 """Settings of the study that may change without making another protocol of it."""
 
+SELECTION = {
+    "lowest": "lowest mean validation nll at trained lengths",
+    "middle": "of the settings whose mean validation nll at trained lengths is as good as the "
+    "lowest, the one nearest to the middle of the list",
+}
+"""How a setting is chosen, in words."""
+
 
 def protocol_of(plan: Plan) -> dict[str, Any]:
     """What is frozen: the question, who is compared with whom, on what, and by how many seeds.
@@ -25,7 +32,7 @@ def protocol_of(plan: Plan) -> dict[str, Any]:
     leave out what is as by default, as the identity of a run does, so that a new setting with its
     default makes no other protocol.
     """
-    settings = without_defaults(plan.settings)
+    settings, match = without_defaults(plan.settings), plan.settings.study.match
     study = {key: one for key, one in settings["study"].items() if key not in CHOSEN_LATER}
     shared = {**settings, "study": study, "study name": plan.study.name}
     panels = [without_defaults(panel) for panel in plan.settings.study.panels]
@@ -36,7 +43,8 @@ def protocol_of(plan: Plan) -> dict[str, Any]:
         "seeds": plan.settings.study.seeds,
         "hypotheses": [_plain(one) for one in plan.settings.study.hypotheses],
         "tried": plan.settings.study.settings(),
-        "selection": "lowest mean validation nll at trained lengths",
+        "selection": SELECTION[plan.settings.study.ties],
+        "match": None if match is None else match.model_dump(),
         "frame": hash_of(shared),
         "panels": {label: hash_of(one) for label, one in zip(plan.labels(), panels, strict=True)},
     }
@@ -76,9 +84,7 @@ def frozen_for(plan: Plan, kept: "Kept") -> Frozen:
     panels = {label for label, _ in _panels(announced) & _panels(protocol)}
     claims = [one for one in announced["hypotheses"] if one["panel"] in panels]
     seeds = tuple(range(announced["seeds"]))
-    return Frozen(
-        tuple(Hypothesis(**{**one, "lengths": tuple(one["lengths"])}) for one in claims), seeds
-    )
+    return Frozen(tuple(_claim(one) for one in claims), seeds)
 
 
 def _panels(protocol: dict[str, Any]) -> set[tuple[str, str]]:
@@ -86,4 +92,14 @@ def _panels(protocol: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 def _plain(hypothesis: Hypothesis) -> dict[str, Any]:
-    return {**asdict(hypothesis), "lengths": list(hypothesis.lengths)}
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in asdict(hypothesis).items()
+        if value is not None
+    }
+
+
+def _claim(plain: Mapping[str, Any]) -> Hypothesis:
+    return Hypothesis(
+        **{key: tuple(one) if isinstance(one, list) else one for key, one in plain.items()}
+    )

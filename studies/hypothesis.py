@@ -8,10 +8,11 @@ Direction = Literal["greater", "less", "different", "same"]
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A claim about two arms, written down before the first confirming run.
+    """A claim about two arms, or about two pairs, written down before the first confirming run.
 
     The value of a seed is the mean of `metric` over `lengths`; the effect is the mean over the
-    seeds of `arm` minus that of `against`.
+    seeds of `arm` minus that of `against`. Where `than` names another pair, its own difference is
+    subtracted from that: an interaction, which is 0 where effects add up.
 
     Args:
         name: Unique in its study.
@@ -24,6 +25,8 @@ class Hypothesis:
         direction: What the effect is claimed to be; "same" claims that it lies within
             ±`smallest_effect`.
         smallest_effect: The smallest effect of interest δ, in units of the metric.
+        than: The pair whose difference is subtracted, in the order of `arm` and `against`: the same
+            change, made under another level of a second factor.
     """
 
     name: str
@@ -35,11 +38,13 @@ class Hypothesis:
     metric: str = "skill"
     direction: Direction = "greater"
     smallest_effect: float = 0.1
+    than: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
-        if self.arm == self.against:
+        twice = [arm for arm in self.arms if self.arms.count(arm) > 1]
+        if twice:
             raise ValueError(
-                f"{self.name}: an arm is compared with another; got {self.arm!r} twice"
+                f"{self.name}: an arm is compared with another; got {twice[0]!r} twice"
             )
         if not self.lengths:
             raise ValueError(f"{self.name}: at least one length is needed; got none")
@@ -47,3 +52,13 @@ class Hypothesis:
             raise ValueError(
                 f"{self.name}: smallest_effect must be positive; got {self.smallest_effect}"
             )
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The arms that it is about: two, or four of an interaction."""
+        return (self.arm, self.against, *(self.than or ()))
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """What the mean of each arm counts in the effect."""
+        return (1.0, -1.0) if self.than is None else (1.0, -1.0, -1.0, 1.0)

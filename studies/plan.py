@@ -1,6 +1,6 @@
 """Plan a study: which runs it is made of, and what identifies each."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from registry.config import hash_of, without_defaults
 from studies.arms import Arm, select
 from studies.identity import components, foreign_sources, hash_of_code
+from studies.knobs import knob_of
 from studies.merging import nested
 from studies.protocol import TUNING_SEEDS_FROM, Panel, Settings, laid_over
 from studies.settings import RunConfig, check_run, task_of
@@ -53,9 +54,20 @@ class Plan:
         Raises:
             UnknownNameError: If one is named that the study does not have.
         """
+        return {arm.name: arm for arm in self._select(self.settings.study.only)}
+
+    def arm(self, name: str) -> Arm:
+        """An arm of the study, whether this call asks for it or not.
+
+        Raises:
+            UnknownNameError: If the study does not have it.
+        """
+        return self.arms[name] if name in self.arms else self._select([name])[0]
+
+    def _select(self, names: Sequence[str] | None) -> list[Arm]:
         study = self.settings.study
         bare_too = len(self.study.variables) == 1 and not study.factors
-        return {arm.name: arm for arm in select(study.declared(), study.only, bare_too)}
+        return select(study.declared(), names, bare_too)
 
     def cells(self) -> list[Cell]:
         """Every arm on every panel, in the order of the settings."""
@@ -91,16 +103,22 @@ class Plan:
         setting = self.settings.study.settings()[0] if setting is None else setting
         key = cell, repr(sorted(setting.items()))
         if key not in self._configs:
-            self._configs[key] = check_run(self.roots(cell, setting))
+            knob = knob_of(self, cell, setting)
+            self._configs[key] = check_run(self.roots(cell, {**setting, **knob}))
         return self._configs[key]
 
     @cached_property
     def _configs(self) -> dict[Any, RunConfig]:
         return {}
 
+    @cached_property
+    def knobs(self) -> dict[Any, int | None]:
+        """The values that matching has found so far."""
+        return {}
+
     def roots(self, cell: Cell, setting: Setting) -> dict[str, Any]:
         """What a cell's runs are made of at a setting, before it is checked."""
-        arm = self.arms[cell.arm].over(self.study.variables)
+        arm = self.arm(cell.arm).over(self.study.variables)
         data = laid_over(self.settings.shared(), self.panel(cell).overlay(), arm, nested(setting))
         if data.get("model") is not None or (data.get("perform") and not data["encoder"]):
             del data["encoder"]

@@ -8,10 +8,13 @@ from ruamel.yaml import YAML
 
 from registry.config import without_defaults
 from studies.contrasts import differences, undeclared, why_not_asked
-from studies.estimate import seconds_of
+from studies.cost_table import cost_lines
+from studies.estimate import Estimate
+from studies.freezing import SELECTION
 from studies.hypothesis import Hypothesis
 from studies.plan import Plan
 from studies.progress import duration
+from studies.stored_runs import stored_runs
 from studies.tuning import in_words
 
 SIGNS = {"greater": ">", "less": "<", "different": "≠", "same": "="}
@@ -27,6 +30,7 @@ def describe_plan(plan: Plan) -> None:
             [line for one in plan.settings.study.claims() for line in _claim(plan, one)],
         ),
         ("Protocol", list(_protocol(plan))),
+        ("Costs", list(cost_lines(plan))),
         ("Settings", _settings(plan)),
     ):
         if lines:
@@ -45,8 +49,11 @@ def _claim(plan: Plan, claim: Hypothesis) -> Iterator[str]:
     lengths = ", ".join(map(str, claim.lengths))
     where = f"{claim.metric} on {claim.panel} at {'lengths' if claim.lengths[1:] else 'length'}"
     sign, size = SIGNS[claim.direction], f"δ = {claim.smallest_effect:g}"
+    pair = claim.arm, claim.against
+    if claim.than is not None:
+        pair = tuple(f"({' − '.join(one)})" for one in (pair, claim.than))
     yield f"  {claim.name}: {claim.claim}"
-    yield f"    {claim.arm} {sign} {claim.against}: {where} {lengths}; {size}"
+    yield f"    {pair[0]} {sign} {pair[1]}: {where} {lengths}; {size}"
     why = why_not_asked(plan, claim)
     if why:
         yield f"    not asked here: {why}"
@@ -78,8 +85,8 @@ def _protocol(plan: Plan) -> Iterator[str]:
     if len(settings) > 1:
         tried = "; ".join(in_words(setting) for setting in settings)
         yield (
-            f"  Tuning: every arm tries {tried} on {study.tuning_seeds} seed(s) of their own; the "
-            "lowest validation nll at trained lengths is chosen."
+            f"  Tuning: every arm tries {tried} on {study.tuning_seeds} seed(s) of their own; "
+            f"chosen: {SELECTION[study.ties]}; as good is within {study.tie:g} nats."
         )
     yield f"  Confirming: {study.seeds} fresh seeds per arm; skill {study.threshold} is learned."
 
@@ -119,21 +126,37 @@ def _yaml(value: Any) -> str:
     return text.getvalue().strip()
 
 
-def preview(plan: Plan, workers: int) -> None:
-    """Print what would be done, and roughly how long it takes on this machine."""
-    settings, total = plan.settings.study, 0.0
+def preview(plan: Plan, storage: str, workers: int) -> None:
+    """Print what would be done, what is stored of it, and roughly how long the rest takes here."""
+    settings = plan.settings.study
     tried = "; ".join(in_words(setting) for setting in settings.settings())
     print(
         f"{plan.study.name}: {settings.seeds} confirming seeds an arm"
         + (f"; tries {tried}" if tried else "")
     )
+    there, estimate = stored_runs(plan, storage), Estimate()
+    total = left = unknown = 0
+    seconds = 0.0
     for cell in plan.cells():
-        config = plan.config(cell)
-        tune, steps = len(list(plan.tuning(cell))), config.training.steps
-        seconds = seconds_of(config)
-        total += seconds * (tune + settings.seeds)
+        tune, each = len(list(plan.tuning(cell))), estimate.seconds_of(plan.config(cell))
+        missing = tune + settings.seeds - there[cell]
+        total, left = total + tune + settings.seeds, left + missing
+        unknown, seconds = unknown + (each is None) * missing, seconds + (each or 0.0) * missing
+        steps = "" if each is None else f" of {plan.config(cell).training.steps} steps"
         print(
-            f"  {cell.task:20} {cell.arm:16} {tune} tuning + {settings.seeds} confirming runs "
-            f"of {steps} steps, about {duration(seconds)} each"
+            f"  {cell.task:20} {cell.arm:16} {tune} tuning + {settings.seeds} confirming runs"
+            f"{steps}{'' if each is None else f', about {duration(each)} each'}"
+            f"{f'; {there[cell]} stored' if there[cell] else ''}"
         )
-    print(f"about {duration(total / workers)} with {workers} workers; nothing was done")
+    print("\n".join(cost_lines(plan)))
+    print(_in_all(total, left, unknown, duration(seconds / workers), workers))
+
+
+def _in_all(total: int, left: int, unknown: int, span: str, workers: int) -> str:
+    """How much is left to do, and how long it takes as far as that is known."""
+    told = f"{total} runs: {total - left} stored, {left} to be done"
+    noun = "worker" if workers == 1 else "workers"
+    if unknown == left:
+        return f"{told}; nothing was done"
+    rest = f", without {unknown} whose time is not known" if unknown else ""
+    return f"{told} in about {span} with {workers} {noun}{rest}; nothing was done"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import fields
 from itertools import product
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -19,6 +19,7 @@ from registry.choices import STRICT
 from registry.problems import ConfigError, Problem, mapping, problems_of
 from studies.arms import Arm, crossed, read_arms, read_factors
 from studies.hypothesis import Hypothesis
+from studies.matching import Match, read_match
 from studies.merging import leaves, merge, nested, refuse_other_roots
 from studies.settings import (
     Count,
@@ -42,6 +43,9 @@ Arms = Annotated[tuple[Arm, ...], BeforeValidator(read_arms)]
 Factors = Annotated[dict[str, dict[str, Any]], BeforeValidator(read_factors)]
 Overlay = dict[str, Any]
 Nothing: Any = Field({})
+Ties = Literal["lowest", "middle"]
+"""Which of near-tied settings is taken: that of lowest nll, or the one nearest to the middle."""
+
 Names = Annotated[tuple[str, ...], *Many] | None
 
 
@@ -95,6 +99,7 @@ def _hypothesis(given: Any) -> Hypothesis:
         for each in fields(Hypothesis)
     }
     options["lengths"] = (Annotated[tuple[Count, ...], Strict(False)], ...)
+    options["than"] = (Annotated[tuple[str, str], Strict(False)] | None, None)
     model = make_model("Hypothesis", __config__=STRICT, **options)
     try:
         return Hypothesis(**model(**mapping(given)).model_dump())
@@ -131,11 +136,14 @@ class StudySettings(Strictly):
         factors: A crossed design: dotted keys with the levels of each; its cells are arms too.
         only: The names of the arms of this call; null: all.
         also_differs: Keys that may differ between the arms of a contrast beside the variables.
+        match: What every arm has as much of as a reference arm: parameters, flops_per_token, tokens
+            or steps; null: nothing is adjusted.
         seeds: Confirming seeds per arm.
         tuning_seeds: Seeds per setting that is tried.
         learning_rates: Short for settings that differ in `training.learning_rate` alone.
         tune: The settings that every arm tries: a list of overlays, or a grid of lists.
         tie: Validation nll (nats) within which settings count as equally good.
+        ties: Which of these is taken: "lowest" nll, or nearest to the "middle" of the list.
         threshold: The skill from which an arm has learned, or holds.
         hypotheses: What is claimed before the first confirming run: at most six, the primary ones.
         explored: Further hypotheses, which are reported as exploratory.
@@ -147,11 +155,13 @@ class StudySettings(Strictly):
     factors: Factors = Nothing
     only: Names = None
     also_differs: Annotated[tuple[str, ...], Strict(False)] = ()
+    match: Annotated[Match | None, BeforeValidator(read_match)] = None
     seeds: Annotated[int, Field(ge=1, le=TUNING_SEEDS_FROM)] = 8
     tuning_seeds: Count = 1
     learning_rates: Annotated[tuple[Rate, ...], *Many] | None = None
     tune: Tries | None = None
     tie: Annotated[float, Field(ge=0)] = 0.01
+    ties: Ties = "lowest"
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.8
     hypotheses: Annotated[tuple[Claim, ...], Strict(False), AfterValidator(_few)] = ()
     explored: Annotated[tuple[Claim, ...], Strict(False)] = ()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from studies.plan import Setting
+from studies.protocol import Ties
 
 if TYPE_CHECKING:
     from store.records import Run
@@ -64,11 +65,12 @@ class Chosen:
     near: tuple[Setting, ...] = ()
 
 
-def choose(tried: Sequence[Tried], tolerance: float) -> Chosen:
+def choose(tried: Sequence[Tried], tolerance: float, ties: Ties = "lowest") -> Chosen:
     """The setting of lowest mean validation nll over the tuning seeds.
 
     Settings within `tolerance` nats of it, or within one standard error of its mean over the
-    tuning seeds, are near-tied. Longer lengths have no say.
+    tuning seeds, are near-tied. With "middle" the one of them that stands nearest to the middle of
+    the list is taken, whichever is lowest by chance. Longer lengths and other arms have no say.
     """
     runs = [run for one in tried for run in one.runs]
     failed = sum(run.status == "failed" for run in runs)
@@ -79,8 +81,16 @@ def choose(tried: Sequence[Tried], tolerance: float) -> Chosen:
         return Chosen(None, "training diverged at every setting")
     lowest, best = min(known, key=lambda pair: pair[0])
     width = max(tolerance, best.standard_error)
-    near = [one.setting for nll, one in known if one is not best and nll <= lowest + width]
-    return Chosen(best.setting, edges=edges(best.setting, tried), near=tuple(near))
+    tied = [one for nll, one in known if nll <= lowest + width]
+    taken = best if ties == "lowest" else min(tied, key=lambda one: _from_middle(one, tried))
+    near = [one.setting for one in tied if one is not taken]
+    return Chosen(taken.setting, edges=edges(taken.setting, tried), near=tuple(near))
+
+
+def _from_middle(one: Tried, tried: Sequence[Tried]) -> tuple[float, int]:
+    """How far from the middle of the list; of two as far, the earlier one comes first."""
+    place = [other is one for other in tried].index(True)
+    return abs(place - (len(tried) - 1) / 2), place
 
 
 def edges(setting: Setting, tried: Sequence[Tried]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from studies.plan import Plan
 from studies.settings import RunConfig, task_of
 from studies.statistics.frozen import Frozen
 from studies.statistics.judging import judge
-from studies.statistics.outcomes import ArmOutcome, Measure, SeedOutcome
+from studies.statistics.outcomes import TIMES, ArmOutcome, Measure, SeedOutcome
 from studies.statistics.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -35,12 +35,20 @@ def outcome_of(plan: Plan, result: ArmResult) -> ArmOutcome:
 
 def _seed(run: "Run", scores: Sequence["Score"], longest: int | None) -> SeedOutcome:
     values: dict[Measure, float | None] = {}
+    censored = frozenset(
+        (score.metric, score.length)
+        for score in scores
+        if score.metric in TIMES and score.correct == 0
+    )
     for split in ("train", "validation", "test"):
         for score in scores:
             if score.split == split:
                 values[metric_of(score), score.length] = score.value
     return SeedOutcome(
-        run.status, values, None if longest is None else values.get(("skill", longest))
+        run.status,
+        values,
+        None if longest is None else values.get(("skill", longest)),
+        censored,
     )
 
 

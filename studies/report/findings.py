@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from store.intervals import Interval, t_interval, wilson
+from studies.freezing import SELECTION
 
 if TYPE_CHECKING:
     from store.records import Run
@@ -147,3 +148,4 @@ class Findings:
     provenance: Mapping[str, Any]
     command: str
     sources: list[str]
+    selection: str = SELECTION["lowest"]

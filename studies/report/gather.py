@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from studies.cost_table import cost_rows
+from studies.freezing import SELECTION
+from studies.knobs import reference_of
 from studies.merging import leaves
 from studies.plan import Cell, Plan
 from studies.report.findings import Arm, Findings, Panel, Seed, Setting
@@ -37,11 +40,12 @@ def gather(stored: Stored, storage: str, verdicts: Sequence["Verdict"]) -> Findi
         panels=[_panel(stored, label, seeds) for label in plan.labels()],
         verdicts=list(verdicts),
         threshold=plan.settings.study.threshold,
-        differences=differences(plan, seeds),
+        differences=differences(plan),
         hyperparameters=_shared(plan),
         provenance=_provenance(stored, storage),
         command=command_of(stored),
         sources=_sources(plan),
+        selection=SELECTION[plan.settings.study.ties],
     )
 
 
@@ -109,10 +113,11 @@ def _note(tried: Tried, chosen: Chosen) -> str:
     return "as good, within the tolerance" if near else ""
 
 
-def differences(
-    plan: Plan, seeds: Mapping[Cell, list[Seed]]
-) -> list[tuple[str, Mapping[str, Any]]]:
-    """What differs between arms: keys of their configs, and what follows without being said."""
+def differences(plan: Plan) -> list[tuple[str, Mapping[str, Any]]]:
+    """What differs between arms: keys of their configs, and what follows without being said.
+
+    Costs are those of the first panel, counted in the built models.
+    """
     first: dict[str, Cell] = {}
     for cell in plan.cells():
         first.setdefault(cell.arm, cell)
@@ -122,13 +127,14 @@ def differences(
     rows: list[tuple[str, Mapping[str, Any]]] = [
         (key, {arm: _shown(one.get(key)) for arm, one in flat.items()}) for key in changed
     ]
-    sizes = {
-        arm: next((s.run.parameters for s in seeds[cell] if s.run.parameters is not None), None)
-        for arm, cell in first.items()
-    }
-    if any(sizes.values()):
-        told = {arm: "" if size is None else f"{size:,}" for arm, size in sizes.items()}
-        rows.append(("parameters", told))
+    costs = {arm: cost_rows(plan.config(cell)) for arm, cell in first.items()}
+    heads = dict.fromkeys(head for one in costs.values() for head in one)
+    rows += [(head, {arm: one.get(head, "") for arm, one in costs.items()}) for head in heads]
+    match = plan.settings.study.match
+    if match is not None:
+        reference = reference_of(plan, match)
+        told = {arm: "reference" if arm == reference else "matched" for arm in first}
+        rows.append((f"matched: {match}", told))
     return rows
 
 

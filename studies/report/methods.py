@@ -13,8 +13,8 @@ def methods(findings: Findings) -> str:
     counted = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
     tuned = sum(len(arm.tuning) for panel in findings.panels for arm in panel.arms)
     tuning = (
-        "Each arm tried the same settings on seeds kept apart; the setting with the lowest "
-        "validation cross-entropy at trained lengths was chosen, and test lengths had no say. "
+        "Each arm tried the same settings on seeds kept apart, and one was chosen: "
+        f"{findings.selection} (nll: validation cross-entropy); test lengths had no say. "
         if tuned
         else "Every arm was trained with the same settings; none was tuned. "
     )

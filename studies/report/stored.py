@@ -45,9 +45,13 @@ class Stored:
     def _found(self, planned: Iterable["PlannedRun"]) -> list["Run"]:
         return [self._known[key] for key in map(_key, planned) if key in self._known]
 
+    def tuning(self, cell: Cell) -> list["Run"]:
+        """The tuning runs of a cell that are there."""
+        return self._found(self.plan.tuning(cell))
+
     def tried(self, cell: Cell) -> list[Tried]:
         """What tuning tried for a cell, setting by setting; nothing where nothing was tuned."""
-        study, runs = self.plan.settings.study, self._found(self.plan.tuning(cell))
+        study, runs = self.plan.settings.study, self.tuning(cell)
         if len(runs) < len(study.settings()) * study.tuning_seeds:
             return []
         nlls = {run.id: validation_nll(self.scores[run.id]) for run in runs if run.status == "done"}
@@ -60,7 +64,7 @@ class Stored:
         tried = self.tried(cell)
         if not tried or any(run.status not in FINISHED for one in tried for run in one.runs):
             return Chosen(None, "tuning is not over")
-        return choose(tried, study.tie)
+        return choose(tried, study.tie, study.ties)
 
 
 def _key(run: "Run | PlannedRun") -> Key:

@@ -78,8 +78,12 @@ def claims(verdicts: list["Verdict"]) -> str:
 
 def contrast_name(hypothesis: "Hypothesis") -> str:
     """A contrast in few signs, such as "rope > learned on shift"."""
-    sign = SIGNS[hypothesis.direction]
-    return f"{hypothesis.arm} {sign} {hypothesis.against} on {hypothesis.panel}"
+    sign, one, other = SIGNS[hypothesis.direction], hypothesis.arm, hypothesis.against
+    if hypothesis.than is not None:
+        one, other = (" − ".join(pair) for pair in ((one, other), hypothesis.than))
+        one, other = f"({one})", f"({other})"
+    what = "" if hypothesis.metric == "skill" else f" in {hypothesis.metric}"
+    return f"{one} {sign} {other}{what} on {hypothesis.panel}"
 
 
 def reaches(findings: Findings) -> str:

@@ -1,16 +1,24 @@
-"""From a hypothesis and what came of the seeds to two samples, or to a reason why there are none.
+"""From a hypothesis and what came of the seeds to a sample per arm, or to a reason for none.
 
 A diverged seed is a result: it scores what a model that learned nothing does. A failed one, whose
 run ended in an error, is not known: a verdict must hold whatever it would have been.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from studies.hypothesis import Hypothesis
-from studies.statistics.outcomes import CEILINGS, PENDING, ArmOutcome, Fit, SeedOutcome
+from studies.statistics.outcomes import (
+    CEILINGS,
+    PENDING,
+    TIMES,
+    ArmOutcome,
+    Fit,
+    SeedOutcome,
+)
 from studies.statistics.permutation import smallest_p
 from studies.statistics.power import ALTERNATIVES, fewest
+from studies.statistics.times import Time
 
 Outcomes = Mapping[tuple[str, str], ArmOutcome]
 """What came of each arm, by (panel, arm)."""
@@ -30,6 +38,7 @@ class Sample:
         floor: The least that they may have scored; None where it is not known.
         ceiling: The most that they may have scored; None where it is not known.
         diverged: How many seeds diverged.
+        reached: Of times, one a value: was it reached, rather than the end of the run? Else empty.
     """
 
     values: list[float]
@@ -37,6 +46,7 @@ class Sample:
     floor: float | None
     ceiling: float | None
     diverged: int
+    reached: tuple[bool, ...] = ()
 
     def at_worst(self) -> list[float]:
         """All values, with those unknown at the floor."""
@@ -58,23 +68,24 @@ def chosen(arm: ArmOutcome, seeds: Collection[int] | None) -> ArmOutcome:
 
 def samples(
     hypothesis: Hypothesis,
-    arms: tuple[ArmOutcome, ArmOutcome],
+    arms: Sequence[ArmOutcome],
     threshold: float,
     family: int,
     level: float,
-) -> tuple[Sample, Sample]:
-    """The two samples that decide about a hypothesis.
+) -> list[Sample]:
+    """The samples that decide about a hypothesis, one for each of its arms.
 
     Raises:
         UntestableError: If seeds are missing, all failed, too few, or an arm did not learn.
     """
-    names = (hypothesis.arm, hypothesis.against)
+    names = hypothesis.arms
     for name, arm in zip(names, arms, strict=True):
         _refuse_missing(name, arm)
     _refuse_unlearned(hypothesis, arms, threshold)
     _refuse_few(arms, hypothesis, family, level)
-    first, second = (_sample(hypothesis, name, arm) for name, arm in zip(names, arms, strict=True))
-    return first, second
+    if hypothesis.metric in TIMES:
+        return times_of(hypothesis, arms)
+    return [_sample(hypothesis, name, arm) for name, arm in zip(names, arms, strict=True)]
 
 
 def _refuse_missing(name: str, arm: ArmOutcome) -> None:
@@ -96,11 +107,9 @@ def _refuse_missing(name: str, arm: ArmOutcome) -> None:
         raise UntestableError(f"all {total} seeds of {name} diverged or failed")
 
 
-def _refuse_unlearned(
-    hypothesis: Hypothesis, arms: tuple[ArmOutcome, ArmOutcome], threshold: float
-) -> None:
+def _refuse_unlearned(hypothesis: Hypothesis, arms: Sequence[ArmOutcome], threshold: float) -> None:
     """Beyond the trained lengths a claim is about arms that have learned."""
-    names, reasons = (hypothesis.arm, hypothesis.against), []
+    names, reasons = hypothesis.arms, list[str]()
     for name, arm in zip(names, arms, strict=True):
         longest = arm.longest_trained
         if longest is None or max(hypothesis.lengths) <= longest:
@@ -122,9 +131,10 @@ def _unlearned(name: str, fit: Fit, longest: int, threshold: float) -> str:
 
 
 def _refuse_few(
-    arms: tuple[ArmOutcome, ArmOutcome], hypothesis: Hypothesis, family: int, level: float
+    arms: Sequence[ArmOutcome], hypothesis: Hypothesis, family: int, level: float
 ) -> None:
-    n_arm, n_against = (len(arm.seeds) for arm in arms)
+    sizes = list(zip(hypothesis.weights, (len(arm.seeds) for arm in arms), strict=True))
+    n_arm, n_against = (min(n for weight, n in sizes if weight == sign) for sign in (1, -1))
     reachable = smallest_p(n_arm, n_against, ALTERNATIVES[hypothesis.direction]) * family
     if min(n_arm, n_against) < 2 or reachable > 1 - level:
         least = fewest(hypothesis.direction, family, level)
@@ -153,3 +163,48 @@ def _sample(hypothesis: Hypothesis, name: str, arm: ArmOutcome) -> Sample:
                 raise UntestableError(f"{name} has no {metric} at all of the lengths {asked}")
             values.append(value)
     return Sample(values, unknown, floor, CEILINGS.get(metric), diverged)
+
+
+def times_of(hypothesis: Hypothesis, arms: Sequence[ArmOutcome]) -> list[Sample]:
+    """Times up to the earliest cap of the arms; whoever has not got there by then counts with it.
+
+    The mean of such a sample is the restricted mean time, as all runs are followed up to the cap.
+    A diverged seed never gets there; a failed one may have done so at once, or never.
+
+    Raises:
+        UntestableError: If a time was not measured, or no seed of any arm gets there.
+    """
+    measure = hypothesis.metric, hypothesis.lengths[0]
+    ended = [
+        value
+        for arm in arms
+        for one in arm.seeds.values()
+        if measure in one.censored and (value := one.values.get(measure)) is not None
+    ]
+    known = [
+        _known_times(name, arm, measure) for name, arm in zip(hypothesis.arms, arms, strict=True)
+    ]
+    cap = min(ended) if ended else max(time.steps for of_arm in known for time in of_arm)
+    found = [_up_to(float(cap), arm, times) for arm, times in zip(arms, known, strict=True)]
+    if not any(any(one.reached) for one in found):
+        raise UntestableError(f"no seed of {', '.join(hypothesis.arms)} got there by step {cap:g}")
+    return found
+
+
+def _known_times(name: str, arm: ArmOutcome, measure: tuple[str, int]) -> list[Time]:
+    times: list[Time] = []
+    for _, one in sorted(arm.seeds.items()):
+        value = one.values.get(measure)
+        if one.status in ("diverged", "failed"):
+            continue
+        if value is None:
+            raise UntestableError(f"{name} has no {measure[0]} at length {measure[1]}")
+        times.append(Time(value, measure not in one.censored))
+    return times
+
+
+def _up_to(cap: float, arm: ArmOutcome, times: Sequence[Time]) -> Sample:
+    diverged = arm.count("diverged")
+    reached = [time.reached and time.steps <= cap for time in times] + [False] * diverged
+    values = [min(float(time.steps), cap) for time in times] + [cap] * diverged
+    return Sample(values, arm.count("failed"), cap, 0.0, diverged, tuple(reached))

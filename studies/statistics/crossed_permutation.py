@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from studies.statistics.permutation import SAME, share_as_extreme
+from studies.statistics.permutation import SAME, Alternative, share_as_extreme
 
 Kind = Literal["first", "second", "interaction"]
 Sample = Float[np.ndarray, " _"]
@@ -17,9 +17,14 @@ Weights = Float[np.ndarray, "first second"]
 
 
 def permuted(
-    kind: Kind, table: Table, weights: Weights, generator: np.random.Generator, draws: int
+    kind: Kind,
+    table: Table,
+    weights: Weights,
+    generator: np.random.Generator,
+    draws: int,
+    alternative: Alternative = "two-sided",
 ) -> float:
-    """The two-sided p-value of a contrast of the cell means."""
+    """The p-value of a contrast of the cell means."""
     cells = [(int(i), int(j)) for i, j in np.argwhere(weights)]
     samples = [table[i][j] for i, j in cells]
     if kind == "interaction":
@@ -30,8 +35,8 @@ def permuted(
     values = np.concatenate(samples)
     weight = np.array([weights[cell] for cell in cells])
     shuffled = values[_orders(np.repeat(stratum, sizes), generator, draws)]
-    t = np.abs(_studentized(shuffled, sizes, weight))
-    return share_as_extreme(t)
+    t = _studentized(shuffled, sizes, weight)
+    return share_as_extreme({"two-sided": np.abs(t), "greater": t, "less": -t}[alternative])
 
 
 def _orders(

@@ -48,7 +48,7 @@ def judge(
 
 
 def _has_later(hypothesis: Hypothesis, outcomes: Outcomes, frozen: Frozen) -> bool:
-    arms = [outcomes.get((hypothesis.panel, arm)) for arm in (hypothesis.arm, hypothesis.against)]
+    arms = [outcomes.get((hypothesis.panel, arm)) for arm in hypothesis.arms]
     return any(arm is not None and frozen.later(arm.seeds) for arm in arms)
 
 
@@ -75,9 +75,7 @@ def _family(
 
 
 def _known(hypothesis: Hypothesis, outcomes: Outcomes) -> bool:
-    return {(hypothesis.panel, hypothesis.arm), (hypothesis.panel, hypothesis.against)} <= set(
-        outcomes
-    )
+    return all((hypothesis.panel, arm) in outcomes for arm in hypothesis.arms)
 
 
 def _confirmed(verdict: Verdict, p_holm: float | None) -> Verdict:
@@ -99,23 +97,24 @@ def _one(
     splits: dict[tuple[int, int], Splits],
 ) -> Verdict:
     verdict = Verdict(hypothesis, "not tested", family=family, level=level)
-    for arm in (hypothesis.arm, hypothesis.against):
+    for arm in hypothesis.arms:
         if (hypothesis.panel, arm) not in outcomes:
             return replace(verdict, reason=f"{arm} has no runs on {hypothesis.panel} in this study")
-    first, second = (
-        chosen(outcomes[hypothesis.panel, arm], seeds)
-        for arm in (hypothesis.arm, hypothesis.against)
-    )
+    arms = [chosen(outcomes[hypothesis.panel, arm], seeds) for arm in hypothesis.arms]
+    n_arm, n_against, *n_than = (len(arm.seeds) for arm in arms)
+    failed_arm, failed_against, *failed_than = (arm.count("diverged", "failed") for arm in arms)
     verdict = replace(
         verdict,
-        n_arm=len(first.seeds),
-        n_against=len(second.seeds),
-        failed_arm=first.count("diverged", "failed"),
-        failed_against=second.count("diverged", "failed"),
+        n_arm=n_arm,
+        n_against=n_against,
+        failed_arm=failed_arm,
+        failed_against=failed_against,
+        n_than=tuple(n_than),
+        failed_than=tuple(failed_than),
     )
     try:
-        pair = samples(hypothesis, (first, second), threshold, family, level)
+        parts = samples(hypothesis, arms, threshold, family, level)
     except UntestableError as reason:
         return replace(verdict, reason=str(reason))
-    verdict = replace(verdict, notes=notes(hypothesis, pair, threshold))
-    return decided(verdict, pair, splits)
+    verdict = replace(verdict, notes=notes(hypothesis, parts, threshold))
+    return decided(verdict, parts, splits)

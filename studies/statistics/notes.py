@@ -1,6 +1,6 @@
 """What a reader must know beside the numbers of a verdict."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from store.intervals import wilson
 from studies.hypothesis import Hypothesis
@@ -8,13 +8,14 @@ from studies.statistics.bimodality import modes
 from studies.statistics.comparisons import Sample
 
 
-def notes(hypothesis: Hypothesis, pair: tuple[Sample, Sample], threshold: float) -> tuple[str, ...]:
+def notes(hypothesis: Hypothesis, parts: Sequence[Sample], threshold: float) -> tuple[str, ...]:
     """Sentences about lost seeds, arms that work in some seeds only, and seeds that all agree."""
     found: list[str] = []
-    for name, sample in zip((hypothesis.arm, hypothesis.against), pair, strict=True):
+    for name, sample in zip(hypothesis.arms, parts, strict=True):
         found += _lost(name, sample)
+        found += _late(name, sample)
         found += _split(name, sample, hypothesis.metric, threshold)
-    return (*found, *_constant(pair))
+    return (*found, *_constant(parts))
 
 
 def _lost(name: str, sample: Sample) -> Iterator[str]:
@@ -23,6 +24,16 @@ def _lost(name: str, sample: Sample) -> Iterator[str]:
         yield f"{sample.diverged} of {n} seeds of {name} diverged and count as {sample.floor:g}."
     if sample.unknown:
         yield f"{sample.unknown} of {n} seeds of {name} failed and count as {sample.floor:g}."
+
+
+def _late(name: str, sample: Sample) -> Iterator[str]:
+    """Runs that would have taken longer than they were given."""
+    late = sample.reached.count(False)
+    if late:
+        yield (
+            f"{late} of {len(sample.values) + sample.unknown} seeds of {name} had not got there by "
+            f"step {sample.floor:g}, and count as that: they take at least so long."
+        )
 
 
 def _split(name: str, sample: Sample, metric: str, threshold: float) -> Iterator[str]:
@@ -37,10 +48,10 @@ def _split(name: str, sample: Sample, metric: str, threshold: float) -> Iterator
         )
 
 
-def _constant(pair: tuple[Sample, Sample]) -> Iterator[str]:
+def _constant(parts: Sequence[Sample]) -> Iterator[str]:
     """Seeds that all agree say nothing about a rare failure."""
-    if all(len(set(sample.at_worst())) == 1 for sample in pair):
-        n = min(len(sample.at_worst()) for sample in pair)
+    if all(len(set(sample.at_worst())) == 1 and not sample.reached for sample in parts):
+        n = min(len(sample.at_worst()) for sample in parts)
         unseen = wilson(0, n).high or 0.0
         share = f"{unseen * 100:.0f} % of seeds"
         yield f"All seeds of an arm score the same; a failure in up to {share} could be unseen."

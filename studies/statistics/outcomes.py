@@ -11,6 +11,9 @@ Measure = tuple[str, int]
 FLOORS = {"skill": 0.0, "exact": 0.0}
 """What a model that learned nothing scores, by metric, at every length."""
 
+TIMES = ("steps_to_fit",)
+"""Metrics that are times: steps until a criterion, which a run may end without."""
+
 CEILINGS = {"skill": 1.0, "exact": 1.0, "accuracy": 1.0}
 """What a perfect model scores."""
 
@@ -23,11 +26,13 @@ class SeedOutcome:
         status: The status of its run, as in the store.
         values: Its test scores; None where a length could not be asked.
         fit: Its skill at the longest trained length.
+        censored: The times among the values at which the run ended, its criterion not reached.
     """
 
     status: str = "done"
     values: Mapping[Measure, float | None] = field(default_factory=dict[Measure, float | None])
     fit: float | None = None
+    censored: frozenset[Measure] = frozenset()
 
 
 @dataclass(frozen=True)

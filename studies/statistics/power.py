@@ -1,6 +1,7 @@
 """How many seeds an answer needs."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
 
 from studies.hypothesis import Direction
 from studies.statistics.contrasts import quantile
@@ -31,7 +32,7 @@ def distance(effect: float, direction: Direction, smallest_effect: float) -> flo
 
 def seeds_needed(
     effect: float,
-    deviations: tuple[float, float],
+    deviations: Sequence[float],
     direction: Direction,
     smallest_effect: float,
     family: int = 1,
@@ -42,8 +43,9 @@ def seeds_needed(
 
     The smallest n with a probability of at least `power` that the interval of the contrast leaves
     out the bound ±δ that is nearest to the effect: $P(T > t_\nu)$ for a noncentral T with
-    noncentrality $d\sqrt{n/(s_a^2 + s_b^2)}$, where d is the distance from that bound. Where the
-    effect lies within ±δ and both bounds matter, the chances of missing either add up.
+    noncentrality $d\sqrt{n/\sum s_i^2}$ over the arms of the contrast, where d is the distance from
+    that bound. Where the effect lies within ±δ and both bounds matter, the chances of missing
+    either add up.
 
     None where more than `MOST` would be needed.
     """
@@ -68,7 +70,7 @@ def fewest(direction: Direction, family: int, level: float) -> int:
 def _power(
     n: int,
     effect: float,
-    deviations: tuple[float, float],
+    deviations: Sequence[float],
     direction: Direction,
     smallest_effect: float,
     family: int,
@@ -82,9 +84,7 @@ def _power(
     return chance
 
 
-def _beyond(
-    n: int, away: float, deviations: tuple[float, float], family: int, level: float
-) -> float:
+def _beyond(n: int, away: float, deviations: Sequence[float], family: int, level: float) -> float:
     """The chance that an interval leaves out a bound this far away."""
     from scipy.special import nctdtr
 

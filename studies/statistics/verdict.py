@@ -16,7 +16,8 @@ class Verdict:
         hypothesis: The claim.
         status: "supported" or "refuted" where the interval of the effect leaves no other reading,
             "inconclusive" where it does, "not tested" where there is a `reason` not to ask.
-        effect: Mean of the arm minus mean of what it is compared with.
+        effect: Mean of the arm minus mean of what it is compared with; of an interaction, less the
+            same difference of the other pair.
         low: The lower bound of the interval that holds for the whole family at once.
         high: Its upper bound.
         p: Of the permutation test: of no difference against the claimed one, or, where "same" is
@@ -26,6 +27,8 @@ class Verdict:
         n_against: Seeds of what it is compared with.
         failed_arm: How many of them diverged or failed; they are counted.
         failed_against: Likewise.
+        n_than: Seeds of each arm of the other pair of an interaction.
+        failed_than: How many of them diverged or failed.
         seeds_needed: How many seeds per arm would settle an inconclusive claim; None where it is
             settled, or where more than `power.MOST` would be needed.
         reason: Why it was not tested, or what else keeps it from being settled.
@@ -46,6 +49,8 @@ class Verdict:
     n_against: int = 0
     failed_arm: int = 0
     failed_against: int = 0
+    n_than: tuple[int, ...] = ()
+    failed_than: tuple[int, ...] = ()
     seeds_needed: int | None = None
     reason: str = ""
     exploratory: bool = False
