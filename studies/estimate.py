@@ -8,10 +8,10 @@ import torch
 from studies.costs import tokens_of
 from studies.data import trained_lengths
 from studies.evaluation import predict
-from studies.models import build_model, width_of
+from studies.models import build_model
 from studies.seeds import Seeds
 from studies.settings import RunConfig, task_of
-from studies.training import Curves, train
+from studies.training import batch_loss
 
 STEPS = 4
 """So many steps are timed after one that is not, since the first is slower."""
@@ -69,23 +69,16 @@ def _timed(config: RunConfig) -> tuple[float, float]:
 
 
 def _training(model: torch.nn.Module, config: RunConfig) -> float:
-    """At the mean length alone, so that a few steps are enough."""
-    task, times = task_of(config.task), list[float]()
+    """Of gradients at the mean length; an optimizer, whose step is cheap, is slow to import."""
+    task, times = task_of(config.task), [0.0]
     mean = round(sum(trained_lengths(task, config.training)) / 2)
-    few = config.training.model_copy(
-        update={"steps": STEPS + 1, "train_lengths": (mean, mean), "until": None}
-    )
-    train(
-        model,
-        task,
-        few,
-        width_of(config),
-        Seeds(0, 0),
-        torch.device("cpu"),
-        Curves(STEPS + 1),
-        lambda: times.append(time.perf_counter()),
-    )
-    return (times[-1] - times[0]) / STEPS / (few.batch_size * task.seq(mean))
+    drawn, positions = (torch.Generator().manual_seed(0) for _ in range(2))
+    batch = task.sample(drawn, config.training.batch_size, mean)
+    model.train()
+    for _ in range(STEPS + 1):
+        batch_loss(model, batch, torch.device("cpu"), positions).backward()
+        times.append(time.perf_counter())
+    return (times[-1] - times[1]) / STEPS / batch.tokens.numel()
 
 
 def _scoring(model: torch.nn.Module, config: RunConfig) -> float:

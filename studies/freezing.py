@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from registry.config import hash_of, without_defaults
 from studies.hypothesis import Hypothesis
+from studies.knobs import reference_of
 from studies.plan import Plan
 from studies.statistics.frozen import Frozen
 
@@ -44,7 +45,7 @@ def protocol_of(plan: Plan) -> dict[str, Any]:
         "hypotheses": [_plain(one) for one in plan.settings.study.hypotheses],
         "tried": plan.settings.study.settings(),
         "selection": SELECTION[plan.settings.study.ties],
-        "match": None if match is None else match.model_dump(),
+        "match": match and {**match.model_dump(), "to": reference_of(plan, match)},
         "frame": hash_of(shared),
         "panels": {label: hash_of(one) for label, one in zip(plan.labels(), panels, strict=True)},
     }

@@ -21,7 +21,7 @@ def reference_of(plan: "Plan", match: Match) -> str:
 
 
 def knob_of(plan: "Plan", cell: "Cell", setting: Mapping[str, Any]) -> dict[str, Any]:
-    """What matching lays over a cell at a setting of tuning: the knob with its value, or nothing.
+    """What matching lays over a cell at a setting of tuning: the knob at its value, or nothing.
 
     Raises:
         ConfigError: If the arm or the reference is no valid config, or cannot be matched.
@@ -41,13 +41,26 @@ def knob_of(plan: "Plan", cell: "Cell", setting: Mapping[str, Any]) -> dict[str,
     if key not in plan.knobs:
 
         def turned(value: int | None) -> RunConfig:
-            knob = {} if value is None else {match.knob: value}
-            return check_run(plan.roots(cell, {**setting, **knob}))
+            return check_run(plan.roots(cell, {**setting, **_turn(one, match.knob, value)}))
 
         target = float(COUNTED[match.what](other))
         plan.knobs[key] = matched(match, (cell.arm, reference.arm), target, turned)
-    value = plan.knobs[key]
-    return {} if value is None else {match.knob: value}
+    return _turn(one, match.knob, plan.knobs[key])
+
+
+def _turn(config: RunConfig, knob: str, value: int | None) -> dict[str, Any]:
+    """The overlay that sets the knob of a config; an option of a part comes with its name."""
+    if value is None:
+        return {}
+    *steps, last = knob.split(".")
+    overlay: dict[str, Any] = {}
+    inside, here = overlay, config.plain()
+    for step in steps:
+        here = here.get(step) or {}
+        inside[step] = {"name": here["name"]} if "name" in here else {}
+        inside = inside[step]
+    inside[last] = value
+    return overlay
 
 
 def _costly(config: RunConfig) -> list[Any]:

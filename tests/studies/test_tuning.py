@@ -34,6 +34,31 @@ def test_settings_within_one_standard_error_of_the_best_fit_as_well() -> None:
     assert found.near == ()
 
 
+def test_the_middle_of_near_tied_settings_can_be_taken_whichever_is_lowest() -> None:
+    first = [tried({RATE: 0.1}, 0.505), tried({RATE: 0.2}, 0.502), tried({RATE: 0.3}, 0.500)]
+    second = [tried({RATE: 0.1}, 0.500), tried({RATE: 0.2}, 0.502), tried({RATE: 0.3}, 0.505)]
+
+    for known in (first, second):
+        found = choose(known, 0.01, "middle")
+        assert found.setting == {RATE: 0.2}
+        assert found.near == ({RATE: 0.1}, {RATE: 0.3})
+        assert found.edges == {}
+
+
+def test_only_near_tied_settings_can_be_taken_for_the_middle() -> None:
+    known = [tried({RATE: 0.1}, 0.9), tried({RATE: 0.2}, 0.6), tried({RATE: 0.3}, 0.5)]
+
+    found = choose(known, 0.01, "middle")
+
+    assert (found.setting, found.edges) == ({RATE: 0.3}, {RATE: "highest"})
+
+
+def test_of_two_as_near_to_the_middle_the_earlier_is_taken() -> None:
+    known = [tried({RATE: rate}, nll) for rate, nll in ((1, 0.9), (2, 0.502), (3, 0.5), (4, 0.9))]
+
+    assert choose(known, 0.01, "middle").setting == {RATE: 2}
+
+
 def test_a_setting_that_diverged_on_one_seed_cannot_win() -> None:
     found = choose([tried({RATE: 0.1}, 0.1, None), tried({RATE: 0.2}, 0.9, 0.9)], 0.01)
 

@@ -30,7 +30,7 @@ CLAIM = Hypothesis(
     smallest_effect=100.0,
 )
 FAST = [300.0, 350.0, 400.0, 380.0, 320.0, 360.0, 340.0, 390.0]
-SLOW = [900.0, 1000.0, 1100.0, 950.0, 1050.0, None, None, 980.0]
+SLOW = [900.0, 1000.0, 1100.0, 950.0, 1050.0, None, None, 984.0]
 
 
 def arm(times: Sequence[float | str | None], cap: float = CAP) -> ArmOutcome:

@@ -7,23 +7,30 @@ dealt to the arms anew for every family, and from distributions that look like t
 """
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from studies.hypothesis import Direction, Hypothesis
+from studies.protocol import Ties
 from studies.statistics import ArmOutcome, Frozen, SeedOutcome, Verdict, judge, seeds_needed
+from studies.tuning import Tried, choose
 
 POOL = Path(__file__).parents[1] / "data" / "same_arm_pool.csv"
 ARMS, FROZEN, LATER = ("one", "two", "three"), 8, 4
 LENGTHS = (32, 64)
 TINY = 1e-6
 """So small a smallest effect that a claim is supported as soon as its interval leaves out 0."""
+
+TIE = 0.01
+"""The difference of validation nll that studies take for a tie by default."""
 
 USUAL = 0.1
 """The smallest effect of interest that studies take by default."""
@@ -81,15 +88,29 @@ Deal = Callable[[np.random.Generator], list[list[Run]]]
 """Draws the confirming runs of each arm, at the rate that the arm's tuning chose."""
 
 
-def dealt(runs: dict[float, dict[int, Run]], generator: np.random.Generator) -> list[list[Run]]:
-    """Deal the seeds of a pool to the arms; each tunes on its first seed, with the lowest nll."""
+def dealt(
+    runs: dict[float, dict[int, Run]], generator: np.random.Generator, ties: Ties = "lowest"
+) -> list[list[Run]]:
+    """Deal the seeds of a pool to the arms; each tunes on its first seed, by validation nll."""
     seeds = generator.permutation(sorted(next(iter(runs.values()))))
     found: list[list[Run]] = []
     for hand in seeds.reshape(-1)[: len(ARMS) * (1 + FROZEN + LATER)].reshape(len(ARMS), -1):
         tuning, *confirming = hand.tolist()
-        rate = min(runs, key=lambda one: runs[one][tuning].nll)
+        rate = chosen_rate({one: of_rate[tuning].nll for one, of_rate in runs.items()}, ties)
         found.append([runs[rate][seed] for seed in confirming])
     return found
+
+
+def chosen_rate(nlls: Mapping[float, float], ties: Ties) -> float:
+    """The rate that tuning chooses by these nlls, with the tolerance that is usual."""
+    known: list[Any] = [SimpleNamespace(id=number, status="done") for number in range(len(nlls))]
+    tried = [
+        Tried({"rate": rate}, [run], {run.id: nll})
+        for run, (rate, nll) in zip(known, nlls.items(), strict=True)
+    ]
+    setting = choose(tried, TIE, ties).setting
+    assert setting is not None
+    return setting["rate"]
 
 
 def families(
@@ -156,6 +177,20 @@ def test_no_verdict_tells_apart_what_tuning_chose_by_chance(count: int) -> None:
     found = claims(families(lambda one: dealt(runs, one), count, 0, USUAL))
 
     assert found.verdicts == 0, found
+
+
+@pytest.mark.parametrize("count", [10, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "rates", [(1e-3, 3e-3, 1e-2), (1e-2, 3e-2, 1e-1), (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)], ids=str
+)
+def test_the_middle_of_near_tied_rates_keeps_equal_arms_equal(
+    rates: tuple[float, ...], count: int
+) -> None:
+    runs = tried(*rates)
+
+    found = claims(families(lambda one: dealt(runs, one, "middle"), count, 0))
+
+    assert max(found.verdicts, found.tests, found.intervals) <= found.most(), found
 
 
 def normal(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

@@ -1,0 +1,140 @@
+"""What a study says of itself, and what it would do, without doing it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from studies.estimate import Estimate
+from studies.plan import Plan
+from studies.preview import describe_plan, preview
+from tests.studies.made_up import CLAIM, FAR, NEAR, MadeUp, plan
+
+NOWHERE = "sqlite:////nowhere/at/all.db"
+
+
+def described(made: Plan, capsys: pytest.CaptureFixture[str]) -> str:
+    describe_plan(made)
+    return capsys.readouterr().out
+
+
+def planned(
+    made: Plan, capsys: pytest.CaptureFixture[str], storage: str = NOWHERE, workers: int = 2
+) -> list[str]:
+    preview(made, storage, workers)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_description_tells_arms_claims_protocol_and_costs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = described(plan(5, learning_rates=[1e-3, 3e-3]), capsys)
+
+    assert "The arms differ in encoder.position." in told
+    assert (
+        "  further: Rope carries further.\n    rope > learned: skill on shift at length 32; δ"
+        in (told)
+    )
+    assert "every arm tries learning_rate 0.001; learning_rate 0.003 on 1 seed(s)" in told
+    assert "lowest mean validation nll at trained lengths; as good is within 0.01 nats" in told
+    assert "Confirming: 5 fresh seeds per arm" in told
+    assert "What changed between arms on shift:" in told
+
+
+def test_a_hypothesis_that_a_call_cannot_ask_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    told = described(plan(5, only=["rope"]), capsys)
+
+    assert "not asked here: no arm 'learned' in this call" in told
+
+
+def test_what_differs_beside_the_variable_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    arms = {"rope": {"encoder.position": "rope"}, "learned": {
+        "encoder": {"position": "learned", "n_layers": 2}
+    }}  # fmt: skip
+    told = described(plan(5, arms=arms, also_differs=["encoder.n_layers"]), capsys)
+
+    assert "also differs: encoder.n_layers: 1 against 2" in told
+
+
+def test_a_plan_counts_runs_and_says_that_nothing_was_done(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = planned(plan(5, learning_rates=[1e-3, 3e-3]), capsys)
+
+    assert lines[0] == (
+        "made_up: 5 confirming seeds an arm; tries learning_rate 0.001; learning_rate 0.003"
+    )
+    assert "2 tuning + 5 confirming runs of 10 steps, about " in lines[1]
+    assert "stored" not in lines[1]
+    assert lines[-1].startswith("14 runs: 0 stored, 14 to be done in about ")
+    assert lines[-1].endswith(" with 2 workers; nothing was done")
+
+
+def test_a_plan_says_what_is_stored_and_what_failed_is_still_to_be_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = MadeUp(tmp_path, plan(5), {"rope": [*FAR[:3], "failed", "diverged"], "learned": NEAR})
+
+    lines = planned(made.plan, capsys, made.url)
+
+    assert lines[1].endswith("; 4 stored")
+    assert lines[2].endswith("; 5 stored")
+    assert lines[-1].startswith("10 runs: 9 stored, 1 to be done in about ")
+
+
+def test_what_is_done_needs_no_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = MadeUp(tmp_path, plan(5), {"rope": FAR, "learned": NEAR})
+
+    last = planned(made.plan, capsys, made.url)[-1]
+
+    assert last == "10 runs: 10 stored, 0 to be done; nothing was done"
+
+
+def test_a_plan_holds_the_table_of_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = planned(plan(5, hypotheses=[]), capsys)
+
+    place = lines.index("What changed between arms on shift:")
+    assert [line.split()[0] for line in lines[place + 2 : place + 4]] == ["rope", "learned"]
+
+
+def test_runs_that_do_not_train_have_no_time_and_no_costs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from studies.attention_numerics import STUDY
+    from studies.gathering import gather
+
+    made = Plan(STUDY, gather(STUDY.budgets["smoke"].settings))
+
+    lines = planned(made, capsys)
+
+    assert lines[-1].endswith(" to be done; nothing was done")
+    assert not any("about" in line or "FLOPs" in line for line in lines)
+
+
+def test_models_of_one_make_are_timed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    timed: list[Any] = []
+
+    def speeds(config: Any) -> tuple[float, float]:
+        timed.append(config)
+        return 2.0, 3.0
+
+    monkeypatch.setattr("studies.estimate._timed", speeds)
+    estimate, made = Estimate(), plan(5)
+    rope, learned = (made.config(cell) for cell in made.cells())
+
+    seconds = [estimate.seconds_of(one) for one in (rope, learned, rope)]
+
+    assert timed == [rope, learned]
+    # 10 steps of 64 sequences of 9 tokens in the mean; 16 sequences at lengths 16 and 32.
+    assert seconds == [2.0 * 10 * 64 * 9 + 3.0 * 16 * (16 + 32)] * 3
+
+
+def test_an_interaction_is_described_as_a_difference_of_differences(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    factors = {"encoder.position": ["rope", "none"], "encoder.norm_placement": ["pre", "post"]}
+    pairs = {"arm": "rope × pre", "against": "none × pre", "than": ["rope × post", "none × post"]}
+    claim = {**CLAIM, **pairs}
+    told = described(plan(5, factors=factors, hypotheses=[claim]), capsys)
+
+    assert "    (rope × pre − none × pre) > (rope × post − none × post): skill on shift" in told
