@@ -81,7 +81,7 @@ def _values(scores: Iterable["Score"]) -> dict[tuple[str, str, int], list[float]
 
 def sentence(plan: Plan, result: ArmResult) -> str:
     """What became of an arm: holds, falls below the threshold, or did not learn."""
-    if not plan.config(result.cell).scored:
+    if plan.study.metrics or not plan.config(result.cell).scored:
         done = f"{result.count('done')} of {len(result.runs)} runs are done."
         return " ".join([done, *_remarks(plan, result)])
     threshold = plan.settings.study.threshold

@@ -47,7 +47,8 @@ def print_answer(console: "Console", plan: Plan, gathered: list[ArmResult]) -> N
         console.print(f"\n{_protocol(plan, here)}", highlight=False)
         _print_sentences(console, plan, here)
         for metric in _metrics(plan, here):
-            console.print(f"\n  [bold]{METRICS.get(metric, metric)}[/bold]", highlight=False)
+            title = {**METRICS, **plan.study.metrics}.get(metric, metric)
+            console.print(f"\n  [bold]{title}[/bold]", highlight=False)
             for lengths in _fitting(console, plan, here, metric):
                 _print_table(console, plan, here, metric, lengths)
         _print_by_bin(console, here)
@@ -83,10 +84,11 @@ def _print_alternatives(console: "Console", here: list[ArmResult]) -> None:
 
 
 def _metrics(plan: Plan, here: list[ArmResult]) -> list[str]:
-    """What has a table: the usual metrics of a task, else whatever was measured."""
-    if plan.config(here[0].cell).scored:
+    """What has a table: what the study shows, the usual metrics of a task, or all measured."""
+    if plan.config(here[0].cell).scored and not plan.study.metrics:
         return list(METRICS)
-    return sorted({metric for result in here for _, metric, _ in result.values})
+    found = {metric for result in here for _, metric, _ in result.values}
+    return [one for one in plan.study.metrics or sorted(found) if one in found]
 
 
 def _protocol(plan: Plan, here: list[ArmResult]) -> str:
@@ -133,7 +135,7 @@ def _print_table(
     for result in here:
         cells = [told(result.interval(metric, length)) for length in lengths]
         table.add_row(f"  {result.cell.arm}", *cells)
-    if metric == "accuracy":
+    if metric == "accuracy" and plan.config(here[0].cell).task is not None:
         floors = floors_of(plan, here[0].cell, lengths)
         table.add_row("  floor", *[number(floors[length]) for length in lengths], style="dim")
     console.print(table)

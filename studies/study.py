@@ -1,7 +1,7 @@
 """What a study is: a question, the variables that its arms differ in, and its budgets."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,8 @@ class Study:
         budgets: By name; the first is the default where none is called "quick".
         complete: What the config of a run becomes before it is checked, such as a table that needs
             a row for every tested length.
+        metrics: What its tables show of a way to do runs that measures much, each with its title;
+            by default everything that is measured on tests.
         remark: A remark that belongs beside every result of an arm, or "".
         plugins: Files and modules that register what it needs, for its workers too.
         file: The file that describes it, where that is no module.
@@ -51,6 +53,7 @@ class Study:
     budgets: Mapping[str, Budget]
     complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _as_it_is
     remark: Callable[["Arm", "Settings"], str] = _nothing
+    metrics: Mapping[str, str] = field(default_factory=dict[str, str])
     plugins: tuple[str, ...] = ()
     file: Path | None = None
 

@@ -4,14 +4,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from studies.report.findings import Findings, Panel
+from studies.report.measured_figures import bins, metrics
 from studies.report.palette import FAINT, SHADE
-from studies.report.panel_figures import (
-    cost,
-    heat_map,
-    learning_curves,
-    length_curves,
-    metric_curves,
-)
+from studies.report.panel_figures import cost, heat_map, learning_curves, length_curves
 from studies.report.style import PAGE, new_figure
 
 if TYPE_CHECKING:
@@ -28,6 +23,7 @@ def figures(findings: Findings) -> dict[str, Callable[[], "Figure"]]:
             f"panel{number}_{name}": lambda draw=draw, panel=panel: draw(findings, panel)
             for name, draw in (TRAINED if panel.has_skill else MEASURED).items()
             if any(seed.values for arm in panel.arms for seed in arm.seeds)
+            and (name != "bins" or panel.binned)
         }
     return drawn
 
@@ -59,8 +55,8 @@ def _band(row: int, delta: float) -> Any:
     return Rectangle((-delta, row - 0.32), 2 * delta, 0.64, color=SHADE, linewidth=0)
 
 
-MEASURED: dict[str, Callable[[Findings, Panel], "Figure"]] = {"metrics": metric_curves}
-"""What is drawn of a panel where nothing is trained."""
+MEASURED: dict[str, Callable[[Findings, Panel], "Figure"]] = {"metrics": metrics, "bins": bins}
+"""What is drawn of a panel whose runs are measured in a way of their own."""
 
 TRAINED: dict[str, Callable[[Findings, Panel], "Figure"]] = {
     "lengths": length_curves,

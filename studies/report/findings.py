@@ -1,6 +1,6 @@
 """What a study found, in the form that its report prints: plain numbers, seed by seed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 class Seed:
     """One confirming run: what it measured, by (split, metric, length).
 
-    `curves` holds its training curves: by metric, (step, value) in the order of the steps.
+    `curves` holds its training curves: by metric, (step, value) in the order of the steps;
+    `bins` what was measured on the test sets by bin, such as a layer: by (metric, length).
     """
 
     run: "Run"
     values: Mapping[tuple[str, str, int], float]
     curves: Mapping[str, list[tuple[int, float]]]
+    bins: Mapping[tuple[str, int], list[tuple[int, float]]] = field(
+        default_factory=dict[tuple[str, int], "list[tuple[int, float]]"]
+    )
 
     @property
     def ended_well(self) -> bool:
@@ -79,7 +83,8 @@ class Arm:
 class Panel:
     """One task of a study, with all arms.
 
-    `later` are the arms with nothing but the scores that were added to them after the study.
+    `later` are the arms with nothing but the scores that were added to them after the study;
+    `titles` are the metrics that a study shows.
     """
 
     label: str
@@ -90,6 +95,7 @@ class Panel:
     floors: Mapping[int, "Floors"]
     arms: list[Arm]
     later: list[Arm] = field(default_factory=list[Arm])
+    titles: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def later_lengths(self) -> list[int]:
@@ -99,15 +105,25 @@ class Panel:
 
     @property
     def metrics(self) -> list[str]:
-        """What was measured on the test sets, in the order of measuring."""
+        """What was measured on the test sets and is shown."""
         seeds = (seed for arm in self.arms for seed in arm.seeds)
-        found = (metric for seed in seeds for split, metric, _ in seed.values if split == "test")
-        return list(dict.fromkeys(found))
+        return self._shown(m for seed in seeds for split, m, _ in seed.values if split == "test")
+
+    @property
+    def binned(self) -> list[str]:
+        """What was measured there by bin and is shown."""
+        seeds = (seed for arm in self.arms for seed in arm.seeds)
+        return self._shown(metric for seed in seeds for metric, _ in seed.bins)
+
+    def _shown(self, measured: Iterable[str]) -> list[str]:
+        """In the order of the study, or else of measuring."""
+        found = dict.fromkeys(measured)
+        return [metric for metric in self.titles or found if metric in found]
 
     @property
     def has_skill(self) -> bool:
         """Is it a task that is trained on, with floors from which skill is measured?"""
-        return bool(self.floors)
+        return bool(self.floors) and not self.titles
 
     @property
     def measured(self) -> list[tuple[str, int]]:
@@ -127,6 +143,13 @@ class Panel:
             *(("test", one) for one in self.lengths),
         ]
         return sorted(places, key=lambda place: place[1])
+
+    @property
+    def caption(self) -> str:
+        """What the figure of all metrics shows."""
+        if len(self.lengths) == 1:
+            return f"Every metric at length {self.lengths[0]}. Dots: every seed; lines: their mean."
+        return "Every metric against length. Thin: every seed; thick: their mean."
 
     def floor(self, length: int) -> float:
         """The accuracy at which skill is 0."""

@@ -55,7 +55,15 @@ def _seeds(stored: Stored) -> dict[Cell, list[Seed]]:
         if point.value is not None:
             drawn[point.run_id][point.metric].append((point.step, point.value))
     return {
-        cell: [Seed(run, _values(stored.scores[run.id]), dict(drawn[run.id])) for run in runs]
+        cell: [
+            Seed(
+                run,
+                _values(stored.scores[run.id]),
+                dict(drawn[run.id]),
+                _bins(stored.scores[run.id]),
+            )
+            for run in runs
+        ]
         for cell, runs in ((cell, stored.confirming.get(cell, [])) for cell in stored.plan.cells())
     }
 
@@ -71,6 +79,14 @@ def _values(scores: Iterable["Score"]) -> dict[tuple[str, str, int], float]:
         for score in scores
         if score.value is not None and score.bin is None
     }
+
+
+def _bins(scores: Iterable["Score"]) -> dict[tuple[str, int], list[tuple[int, float]]]:
+    found: dict[tuple[str, int], list[tuple[int, float]]] = defaultdict(list)
+    for score in scores:
+        if score.split == "test" and score.bin is not None and score.value is not None:
+            found[score.metric, score.length].append((score.bin, score.value))
+    return {key: sorted(points) for key, points in found.items()}
 
 
 def _panel(stored: Stored, label: str, seeds: Mapping[Cell, list[Seed]]) -> Panel:
@@ -89,7 +105,8 @@ def _panel(stored: Stored, label: str, seeds: Mapping[Cell, list[Seed]]) -> Pane
     )
     name = "" if config.task is None else str(config.task)
     steps = config.training.steps
-    return Panel(label, name, (shortest, longest), steps, lengths, floors, arms, later)
+    trained, titles = (shortest, longest), plan.study.metrics
+    return Panel(label, name, trained, steps, lengths, floors, arms, later, titles)
 
 
 def _tuning(stored: Stored, cell: Cell) -> list[Setting]:

@@ -65,7 +65,7 @@ def metrics(panel: Panel) -> list[tuple[str, str, int | None]]:
     """What a panel's tables show: metric, title and digits after the point."""
     if panel.has_skill:
         return [(metric, title, 2) for metric, title in METRICS.items()]
-    return [(metric, metric, None) for metric in panel.metrics]
+    return [(metric, panel.titles.get(metric, metric), None) for metric in panel.metrics]
 
 
 def _words(findings: Findings) -> dict[str, Any]:

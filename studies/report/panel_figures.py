@@ -1,4 +1,4 @@
-"""The figures of one panel."""
+"""The figures of a panel on which models are trained and scored."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,9 @@ def length_curves(findings: Findings, panel: Panel) -> "Figure":
     """Skill and accuracy against length: every seed thin, the mean of the arm thick."""
     figure, (left, right) = new_figure(PAGE, 2.9, columns=2)
     for axes, metric in ((left, "skill"), (right, "accuracy")):
-        _lengths(axes, panel)
-        for name, (colour, dash) in _looks(panel).items():
-            _seeds_and_mean(axes, panel, _arm(panel, name), metric, colour, dash)
+        length_axis(axes, panel)
+        for name, (colour, dash) in arm_looks(panel).items():
+            seeds_and_mean(axes, panel, arm_named(panel, name), metric, colour, dash)
     left.set_ylabel("skill")
     left.axhline(0, color=FAINT, linewidth=0.8)
     left.axhline(findings.threshold, color=FAINT, linewidth=0.6, linestyle=(0, (2, 3)))
@@ -32,15 +32,15 @@ def length_curves(findings: Findings, panel: Panel) -> "Figure":
     return figure
 
 
-def _looks(panel: Panel) -> dict[str, tuple[str, Any]]:
+def arm_looks(panel: Panel) -> dict[str, tuple[str, Any]]:
     return looks(arm.name for arm in panel.arms)
 
 
-def _arm(panel: Panel, name: str) -> Arm:
+def arm_named(panel: Panel, name: str) -> Arm:
     return next(arm for arm in panel.arms if arm.name == name)
 
 
-def _lengths(axes: "Axes", panel: Panel) -> None:
+def length_axis(axes: "Axes", panel: Panel) -> None:
     """A log axis of lengths, on which the trained range is shaded."""
     from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
 
@@ -62,7 +62,7 @@ def _lengths(axes: "Axes", panel: Panel) -> None:
     axes.set_xlabel("sequence length (shaded: trained)")
 
 
-def _seeds_and_mean(
+def seeds_and_mean(
     axes: "Axes", panel: Panel, arm: Arm, metric: str, colour: str, dash: Any
 ) -> None:
     for seed in arm.seeds:
@@ -105,8 +105,10 @@ def heat_map(findings: Findings, panel: Panel) -> "Figure":
 def learning_curves(findings: Findings, panel: Panel) -> "Figure":
     """Training loss against step: every seed thin, the mean of the arm thick."""
     figure, (axes,) = new_figure(COLUMN * 1.35, 2.6)
-    for name, (colour, dash) in _looks(panel).items():
-        curves = [seed.curves["loss"] for seed in _arm(panel, name).seeds if "loss" in seed.curves]
+    for name, (colour, dash) in arm_looks(panel).items():
+        curves = [
+            seed.curves["loss"] for seed in arm_named(panel, name).seeds if "loss" in seed.curves
+        ]
         for curve in curves:
             axes.plot(*zip(*curve, strict=True), color=colour, linewidth=0.4, alpha=0.3)
         by_step: dict[int, list[float]] = {}
@@ -127,10 +129,10 @@ def cost(findings: Findings, panel: Panel) -> "Figure":
     """Skill at the longest tested length against the CPU seconds of a run, seed by seed."""
     figure, (axes,) = new_figure(COLUMN * 1.35, 2.6)
     longest = max(panel.lengths)
-    for name, (colour, _) in _looks(panel).items():
+    for name, (colour, _) in arm_looks(panel).items():
         points = [
             (seed.run.cpu_seconds, seed.values["test", "skill", longest])
-            for seed in _arm(panel, name).seeds
+            for seed in arm_named(panel, name).seeds
             if ("test", "skill", longest) in seed.values and seed.run.cpu_seconds
         ]
         if points:
@@ -141,32 +143,4 @@ def cost(findings: Findings, panel: Panel) -> "Figure":
     axes.set_xlabel("CPU seconds of a run")
     axes.set_ylabel(f"skill at length {longest}")
     legend(figure, axes)
-    return figure
-
-
-def metric_curves(findings: Findings, panel: Panel) -> "Figure":
-    """Every metric against length, one plot each, both axes logarithmic where that is possible."""
-    from matplotlib.figure import Figure
-
-    metrics, columns = panel.metrics, 3
-    rows = -(-len(metrics) // columns)
-    figure = Figure(figsize=(PAGE, 0.6 + 1.9 * rows), layout="constrained")
-    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for axes, metric in zip(grid, metrics, strict=False):
-        _lengths(axes, panel)
-        for name, (colour, dash) in _looks(panel).items():
-            _seeds_and_mean(axes, panel, _arm(panel, name), metric, colour, dash)
-        values = [
-            v
-            for arm in panel.arms
-            for one in panel.lengths
-            for v in arm.values(metric, one).values()
-        ]
-        if values and min(values) > 0:
-            axes.set_yscale("log")
-        axes.set_title(metric)
-        axes.set_xlabel("length")
-    for axes in grid[len(metrics) :]:
-        axes.remove()
-    legend(figure, grid[0])
     return figure

@@ -60,5 +60,6 @@ def legend(figure: "Figure", axes: "Axes") -> None:
     """One legend below the figure."""
     handles, labels = axes.get_legend_handles_labels()
     if handles:
-        columns = min(len(labels), round(figure.get_figwidth()))
+        widest = 0.5 + 0.065 * max(map(len, labels))  # inches of a line and its words
+        columns = min(len(labels), max(1, int(figure.get_figwidth() / widest)))
         figure.legend(handles, labels, loc="outside lower center", ncols=columns)
