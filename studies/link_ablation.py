@@ -1,0 +1,193 @@
+"""Do attention weights say what matters?
+
+Variable: which links are cut from a query that answers. A link is one key that the query may use.
+The true links are those that the task says its answer needs; the top ones have the largest
+weights; random ones are as many, or (mass) as many as hold the same weight; keep cuts all others.
+
+Hypotheses: in the layer that carries them, cutting the true links destroys accuracy where a random
+set of the same weight does not; nothing but the true links is needed. `--describe` lists them as
+they are judged.
+
+Protocol: one model a replicate is trained on each task, and every choice is cut from the same one,
+on the same test sequences, one query each. The layer that carries the true links differs from seed
+to seed: it is the one in which cutting them changes the answers most, on sequences apart. Cuts are
+made before the softmax, so the other weights rise; `_after` leaves those as they are. Random
+links are never true ones, nor among the largest. An untrained model of the same seed is a control.
+
+Reading: beside each effect stands the weight that was cut, `mass`, and `relative_mass`, the same as
+a share of what the largest links hold: where these hold nearly all of it, no random set can match
+them, and the comparison is with what it reached. That cutting changes an answer does not say that
+the link is needed, since a query is left with weights that it never had in training; `keep` asks
+what is enough. Source: Serrano and Smith 2019 (arXiv:1906.03731), whose text has no true links.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from studies.command import command
+from studies.extrapolation import complete as with_rows
+from studies.hypothesis import Hypothesis
+from studies.study import Budget, Study
+
+PERFORM = "studies.links.effects:measure"
+
+ARMS: dict[str, Any] = {
+    **{
+        choice.replace("_", " "): {"perform.choice": choice}
+        for choice in (
+            "nothing", "true", "top", "random", "mass", "keep_true", "keep_top", "keep_random",
+        )
+    },
+    **{
+        f"untrained {choice}": {"perform.choice": choice, "training.steps": 0}
+        for choice in ("nothing", "true", "top", "mass")
+    },
+}  # fmt: skip
+
+METRICS = {
+    "accuracy": "accuracy after a cut in the layer that carries the true links",
+    "kl": "change of the answer there: KL divergence in nats",
+    "flips": "share of answers that change",
+    "mass": "weight that was cut",
+    "relative_mass": "weight that was cut, as a share of what the largest links hold",
+    "links": "links that were cut",
+    "accuracy_after": "accuracy where weights are cut behind the softmax and not renormalized",
+    "accuracy_head": "accuracy after a cut in the head that carries the true links",
+    "accuracy_all": "accuracy after a cut in every layer at once",
+    "kl_all": "change of the answer there",
+    "accuracy_uncut": "accuracy without a cut",
+    "top_is_true": "share of queries whose largest links are the true ones",
+    "carrying_layer": "the layer that carries the true links",
+    "accuracy_by_layer": "accuracy after a cut in one layer, by layer",
+    "accuracy_by_dose": "accuracy after a cut of so many links",
+    "kl_by_dose": "change of the answer there",
+    "mass_by_dose": "weight that was cut",
+}
+
+
+def panel(
+    label: str, task: Mapping[str, Any], position: str, steps: int, **more: Any
+) -> dict[str, Any]:
+    """One task with an encoder that learns it."""
+    encoder = {"position": position, **more.pop("encoder", {})}
+    return {"label": label, "task": dict(task), "steps": steps, "encoder": encoder, **more}
+
+
+SHIFT = {"name": "shift", "k": 3, "alphabet": 8}
+WIDE = {"d_model": 64, "feedforward": {"name": "gelu", "d_ff": 256}}
+CAUSAL = {"mask": "causal"}
+
+PANELS = [
+    panel("shift, rope", SHIFT, "rope", 600),
+    panel("shift, learned", SHIFT, "learned", 600),
+    panel("previous occurrence", {"name": "previous_occurrence"}, "rope", 600, encoder=CAUSAL),
+    panel(
+        "first and last",
+        {"name": "first_last_match", "alphabet": 2, "answer_at": "prepended"},
+        "learned",
+        1000,
+        encoder=WIDE,
+        training={"learning_rate": 1e-3},
+    ),
+    panel(
+        "recall",
+        {"name": "mqar", "pairs": 8, "keys": 16, "values": 16, "power": None},
+        "learned",
+        300,
+        encoder={**WIDE, **CAUSAL},
+        training={"train_lengths": [24, 24]},
+        evaluation={"test_lengths": [24]},
+    ),
+]
+LENGTHS = {"recall": 24}
+
+
+def claims(labels: list[str], length: int) -> tuple[list[Hypothesis], list[Hypothesis]]:
+    """What is claimed on these panels: the primary hypotheses, and those that are explored."""
+
+    def claim(name: str, text: str, arm: str, against: str, where: str, **other: Any) -> Hypothesis:
+        lengths = (LENGTHS.get(where, length),)
+        options = {"metric": "accuracy", "smallest_effect": 0.1, **other}
+        return Hypothesis(f"{name}: {where}", text, arm, against, where, lengths, **options)
+
+    primary = [
+        claim(
+            "true against mass",
+            "Cutting the true links destroys accuracy as cutting the same weight does not.",
+            "true",
+            "mass",
+            where,
+            direction="less",
+            smallest_effect=0.2,
+        )
+        for where in labels
+    ]
+    explored = [
+        one
+        for where in labels
+        for one in (
+            claim("mass", "Cutting as much weight elsewhere changes nothing.",
+                  "mass", "nothing", where, direction="same"),
+            claim("top against mass", "Cutting the largest links does more than cutting the same "
+                  "weight elsewhere.", "top", "mass", where, direction="less",
+                  smallest_effect=0.2),
+            claim("top against true", "The largest links matter as the true ones do.",
+                  "top", "true", where, direction="same"),
+            claim("true is enough", "In every layer at once the true links alone are enough.",
+                  "keep true", "nothing", where, direction="same", metric="accuracy_all"),
+            claim("untrained", "In an untrained model no link matters.", "untrained true",
+                  "untrained nothing", where, direction="same", metric="kl", smallest_effect=0.05),
+        )
+    ]  # fmt: skip
+    return primary, explored
+
+
+def settings(panels: list[dict[str, Any]], seeds: int, examples: int) -> dict[str, Any]:
+    """A budget."""
+    primary, explored = claims([one["label"] for one in panels], 16)
+    return {
+        "encoder": {
+            "d_model": 32,
+            "n_heads": 4,
+            "n_layers": 2,
+            "feedforward": {"name": "gelu", "d_ff": 128},
+            "norm": "layernorm",
+            "norm_placement": "pre",
+            "initializer": "torch_default",
+            "embedding_scale": False,
+        },
+        "perform": PERFORM,
+        "training": {"learning_rate": 3e-3, "warmup_steps": 50, "train_lengths": [2, 16]},
+        "evaluation": {"test_lengths": [16], "examples": examples},
+        "study": {
+            "arms": ARMS,
+            "seeds": seeds,
+            "panels": panels,
+            "hypotheses": primary,
+            "explored": explored,
+        },
+    }
+
+
+SMOKE = settings([{**PANELS[0], "steps": 20}], seeds=2, examples=32)
+
+STUDY = Study(
+    name="link_ablation",
+    question="Do attention weights say what matters?",
+    text=__doc__ or "",
+    variables=("perform.choice", "training.steps"),
+    budgets={
+        "smoke": Budget("seconds, to see that everything works; its numbers mean nothing", SMOKE),
+        "quick": Budget(
+            "five tasks, an answer in some minutes on two cores", settings(PANELS, 8, 256)
+        ),
+        "standard": Budget("the same with 16 seeds and more sequences", settings(PANELS, 16, 2048)),
+    },
+    complete=with_rows,
+    metrics=METRICS,
+)
+
+main = command(STUDY)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""The study of link ablation: its plan, and its smallest budget done in this process."""
+
+import pytest
+import torch
+
+from studies.command import read_plan
+from studies.execute import execute
+from studies.link_ablation import ARMS, METRICS, STUDY
+from studies.links.choices import CHOICES
+from studies.outcome import Outcome
+from studies.plan import Plan
+from studies.trained_once import forget
+
+
+@pytest.fixture(scope="module")
+def smoke() -> Plan:
+    return read_plan(STUDY, ["--budget", "smoke"])
+
+
+@pytest.fixture(scope="module")
+def outcomes(smoke: Plan) -> dict[str, Outcome]:
+    """One seed of each arm."""
+    [label] = smoke.labels()
+    configs = {arm: smoke.config(smoke.cell(label, arm)) for arm in smoke.arms}
+    return {arm: execute(config, 0, torch.device("cpu")) for arm, config in configs.items()}
+
+
+@pytest.mark.parametrize("budget", STUDY.budgets)
+def test_every_budget_is_a_plan_whose_contrasts_change_one_thing(budget: str) -> None:
+    plan = read_plan(STUDY, ["--budget", budget])
+    plan.check()
+
+
+def test_every_choice_of_links_is_an_arm() -> None:
+    assert {one["perform.choice"] for one in ARMS.values()} == set(CHOICES)
+
+
+def test_every_arm_is_measured_and_every_shown_metric_is_there(
+    outcomes: dict[str, Outcome],
+) -> None:
+    assert {one.status for one in outcomes.values()} == {"done"}
+    measured = {one.metric for outcome in outcomes.values() for one in outcome.scores}
+    assert set(METRICS) <= measured
+
+
+def test_the_arms_of_a_seed_look_into_one_trained_model(outcomes: dict[str, Outcome]) -> None:
+    trained = [outcome for arm, outcome in outcomes.items() if not arm.startswith("untrained")]
+    assert len({id(outcome.model) for outcome in trained}) == 1
+    assert outcomes["untrained true"].model is not trained[0].model
+    assert {outcome.provenance["steps"] for outcome in trained} == {20}
+
+
+def test_a_model_that_others_have_looked_into_gives_the_same_numbers(
+    smoke: Plan, outcomes: dict[str, Outcome]
+) -> None:
+    forget()
+    config = smoke.config(smoke.cell(smoke.labels()[0], "true"))
+    assert execute(config, 0, torch.device("cpu")).scores == outcomes["true"].scores
