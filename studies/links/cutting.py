@@ -96,7 +96,8 @@ class CutAttention(Attention):
     def __init__(self, whole: Attention, cuts: Sequence[Links | None], place: Place) -> None:
         super().__init__(whole.dims)
         self.whole: Any = whole
-        self.cuts, self.place, self.layer = cuts, place, 0
+        self.place: Place = place
+        self.cuts, self.layer = cuts, 0
 
     def prepare(self, *inputs: Any) -> Prepared:
         """What the layers of one forward share."""

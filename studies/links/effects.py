@@ -13,7 +13,7 @@ from studies.links.cutting import check_cuttable
 from studies.outcome import Measured, Outcome, Work
 from studies.settings import task_of
 from studies.tasks.task import Task
-from studies.trained_once import trained_once, trains_once
+from studies.trained_once import trained_once
 from variants.encoder import Encoder
 from variants.positions import BeyondTableError
 
@@ -21,7 +21,6 @@ DOSES = (1, 2, 4, 8)
 """So many links are cut for a curve of doses."""
 
 
-@trains_once
 def measure(work: Work, choice: Choice = "nothing") -> Outcome:
     r"""Cut one choice of links from one query of each test sequence, and compare the answers.
 

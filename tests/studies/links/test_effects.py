@@ -151,9 +151,8 @@ def test_the_difference_is_the_one_of_the_formula() -> None:
     model, task = model_and_task()
     made, scope = bench(model, task), Scope((0, 1))
     keys = choose("true", made.rows(scope), torch.Generator())
-    cut = made.asked.answers(
-        run_cut(model, made.asked.tokens, scope.cuts(keys, made.asked, model)).logits
-    )
+    logits: Any = run_cut(model, made.asked.tokens, scope.cuts(keys, made.asked, model)).logits
+    cut = made.asked.answers(logits)
     chances, after = made.answers.softmax(-1), cut.softmax(-1)
     expected = (chances * (chances / after).log()).sum(-1)
     torch.testing.assert_close(made.cut(keys, scope).kl, expected)
