@@ -19,6 +19,7 @@ def listing() -> None:
     print("Studies (python -m studies.NAME --help)")
     for name, about in studies():
         print(f"  {name:22}{about}")
+    print("  recipes               what practitioners say: python -m studies.recipes --list")
     print("  of your own           python -m studies.run my_study.yaml")
     print("\nReports: python -m studies report STUDY; of all studies: python -m studies findings")
     print("Stored models at new lengths: python -m studies.evaluate RUN --lengths 256,512")

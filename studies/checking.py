@@ -139,6 +139,9 @@ def _of_run(config: RunConfig, cell: "Cell") -> list[Problem]:
     if (readout == "tokens") != (task.readout == "tokens"):
         rule = f"{config.task} is read at {task.readout}, so {readout} does not fit"
         problems.append(Problem("encoder.readout", rule, readout))
+    if config.training.lengths_per_batch > 1 and config.encoder.pad_id != task.pad_id:
+        rule = f"batches of several lengths are padded, so pad_id must be {task.pad_id}"
+        problems.append(Problem("encoder.pad_id", rule, config.encoder.pad_id))
     if task.causal and _looks_ahead(config.encoder.mask):
         rule = (
             f"{config.task.name} shows its answers later in the text, so no query may attend "

@@ -12,13 +12,20 @@ from studies.study import Study
 
 if TYPE_CHECKING:
     from studies.plan import Plan
+    from studies.statistics.verdict import Verdict
 
 DONE, WORK_FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 
-def command(study: Study) -> Callable[..., None]:
-    """The command of a study."""
-    app = application(study)
+def _unheard(verdicts: "Sequence[Verdict]") -> None:
+    return None
+
+
+def command(
+    study: Study, hear: "Callable[[Sequence[Verdict]], None]" = _unheard
+) -> Callable[..., None]:
+    """The command of a study; `hear` is told its verdicts, besides printing them."""
+    app = application(study, hear)
 
     def run(words: Sequence[str] | None = None) -> None:
         # Everything typed after the module is kept with the runs.
@@ -40,19 +47,36 @@ def read_plan(study: Study, words: Sequence[str]) -> "Plan":
     typed = parser.make_context(study.program, list(words)).params
     plugins = (*study.plugins, *(typed["plugins"] or []))
     told = _told(typed["arms"], typed["seeds"])
+    study = _along(study, typed["axis"])
     return ready(study, typed["budget"], told, typed["config"], plugins, typed["assignments"] or [])
+
+
+def _along(study: Study, axis: str | None) -> Study:
+    """The study of an axis, or the study itself."""
+    if axis is None:
+        return study
+    if study.axes is None:
+        from registry.table import UnknownNameError
+
+        raise UnknownNameError("axis", axis, [])
+    return study.axes.read(axis)
 
 
 def _told(arms: str | None, seeds: int | None) -> dict[str, Any]:
     return {"only": arms and [arm.strip() for arm in arms.split(",")], "seeds": seeds}
 
 
-def application(study: Study) -> typer.Typer:
+def application(
+    study: Study, hear: "Callable[[Sequence[Verdict]], None]" = _unheard
+) -> typer.Typer:
     """The options of a study, and what they do."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
     def main(
         budget: Annotated[str, typer.Option(help=_budgets_help(study))] = study.default_budget,
+        axis: Annotated[
+            str | None, typer.Option(hidden=study.axes is None, help=_axes_help(study))
+        ] = None,
         arms: Annotated[str | None, typer.Option(help=_arms_help(study))] = None,
         seeds: Annotated[int | None, typer.Option(help="Confirming seeds per arm.")] = None,
         workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 2,
@@ -99,15 +123,16 @@ def application(study: Study) -> typer.Typer:
 
         told = _told(arms, seeds)
         with errors():
-            used = (*study.plugins, *(plugins or []))
+            chosen = _along(study, axis)
+            used = (*chosen.plugins, *(plugins or []))
             call = Call(storage, device, workers, threads, used, rerun or [], report, save_models)
-            made = ready(study, budget, told, config, used, assignments or [])
+            made = ready(chosen, budget, told, config, used, assignments or [])
             if describe:
                 describe_plan(made)
             elif plan:
                 preview(made, storage, workers)
             else:
-                run(made, Call(**{**vars(call), "device": device_named(device)}))
+                hear(run(made, Call(**{**vars(call), "device": device_named(device)})))
 
     main.__doc__ = study.text
     app.command()(main)
@@ -116,6 +141,11 @@ def application(study: Study) -> typer.Typer:
 
 def _budgets_help(study: Study) -> str:
     return "; ".join(f"{name}: {budget.about}" for name, budget in study.budgets.items())
+
+
+def _axes_help(study: Study) -> str:
+    names = [] if study.axes is None else study.axes.names()
+    return f"Another variable, with arms and hypotheses of its own: {', '.join(names)}."
 
 
 def _arms_help(study: Study) -> str:

@@ -39,16 +39,26 @@ def words_behind(name: str, results: "Results") -> list[str]:
 
 
 def is_module(name: str) -> bool:
-    """Is this study a module here, rather than a file of the user's?"""
-    return importlib.util.find_spec(f"studies.{name}") is not None
+    """Is this study one of ours, rather than a file of the user's?"""
+    from studies.recipes import RECIPES
+
+    return name in RECIPES.names() or importlib.util.find_spec(_module(name)) is not None
+
+
+def _module(name: str) -> str:
+    # What follows a dot is an axis of the study, which is among its words.
+    return f"studies.{name.partition('.')[0]}"
 
 
 def plan_of(name: str, words: Sequence[str]) -> Plan:
     """The plan that these words make of a study."""
     from studies.command import read_plan
+    from studies.recipes import RECIPES
 
+    if name in RECIPES.names():
+        return read_plan(RECIPES.read(name), words[1:])
     if is_module(name):
-        return read_plan(importlib.import_module(f"studies.{name}").STUDY, words)
+        return read_plan(importlib.import_module(_module(name)).STUDY, words)
     return read_plan(_from_file(name, words), words[1:])
 
 

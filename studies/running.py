@@ -26,6 +26,7 @@ from studies.study import Study
 
 if TYPE_CHECKING:
     from store.records import Frozen as Kept
+    from studies.statistics.verdict import Verdict
 
 
 class Terminated(BaseException):
@@ -81,8 +82,8 @@ def ready(
     return plan
 
 
-def run(plan: Plan, call: Call) -> None:
-    """Do what is missing of a plan and print its answer."""
+def run(plan: Plan, call: Call) -> "list[Verdict]":
+    """Do what is missing of a plan, print its answer, and return its verdicts."""
     from store.connection import make_engine
     from store.environment import environment_facts, git_facts
     from store.ledger import Ledger
@@ -118,7 +119,7 @@ def run(plan: Plan, call: Call) -> None:
         )
     if call.save_models:
         tell_unsaved(conductor, call.storage)
-    _print_answer(conductor, kept, call)
+    return _print_answer(conductor, kept, call)
 
 
 def _conduct(conductor: Conductor, call: Call) -> None:
@@ -172,7 +173,7 @@ def results_of(conductor: Conductor) -> list[ArmResult]:
     return gather_results(conductor.plan, conductor.runs(), scores, conductor.chosen, others)
 
 
-def _print_answer(conductor: Conductor, kept: "Kept", call: Call) -> None:
+def _print_answer(conductor: Conductor, kept: "Kept", call: Call) -> "list[Verdict]":
     from rich.console import Console
 
     from studies.printing import print_answer, print_verdicts
@@ -181,7 +182,8 @@ def _print_answer(conductor: Conductor, kept: "Kept", call: Call) -> None:
     # Away from a terminal nobody folds lines, and a table must not be cut.
     console = Console() if sys.stdout.isatty() else Console(width=200)
     gathered = results_of(conductor)
-    print_verdicts(console, verdicts(conductor.plan, gathered, frozen_for(conductor.plan, kept)))
+    judged = verdicts(conductor.plan, gathered, frozen_for(conductor.plan, kept))
+    print_verdicts(console, judged)
     print_answer(console, conductor.plan, gathered)
     runs = conductor.runs()
     stored = [run for of_cell in runs.values() for run in of_cell]
@@ -195,3 +197,4 @@ def _print_answer(conductor: Conductor, kept: "Kept", call: Call) -> None:
         print(f"run {run.id} ({run.task}, {run.arm}) failed: {run.reason}", file=sys.stderr)
     if failed:
         fail(f"{len(failed)} runs failed; the same command tries them again", WORK_FAILED)
+    return judged

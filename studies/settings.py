@@ -12,6 +12,7 @@ from pydantic import (
     SerializeAsAny,
     Strict,
     ValidationError,
+    model_validator,
 )
 
 import studies.probes  # announces its table, as the next one does
@@ -25,6 +26,7 @@ from studies.schedules import Schedule
 Whole = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, lt=1)]
 
 
 def _task(value: Any) -> Choice | None:
@@ -98,6 +100,8 @@ class Training(Strictly):
 
     No steps at all leave the model as it was initialized. `examples` is how many sequences there
     are to train on, "infinite" for fresh ones at every step. `until` trains to the same fit.
+    `warmup_steps` below 1 are a share of the steps. A batch of several lengths has as many
+    sequences of each as of the others, and is padded with 0 to the longest.
     """
 
     steps: Whole = 600
@@ -106,12 +110,33 @@ class Training(Strictly):
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
     clip_norm: Annotated[float, Field(gt=0)] | None = 1.0
     schedule: Schedule = "linear"
-    warmup_steps: Whole = 50
+    warmup_steps: Whole | Share = 50
     final_rate: Annotated[float, Field(ge=0, le=1)] = 0.1
     train_lengths: Annotated[Range, AfterValidator(_ascending)] = (2, 16)
     dtype: Literal["float32", "float64", "bfloat16", "float16"] = "float32"
     examples: Count | Literal["infinite"] = "infinite"
+    lengths_per_batch: Count = 1
     until: Until | None = None
+
+    @model_validator(mode="after")
+    def _lengths_fit(self) -> "Training":
+        if self.lengths_per_batch > 1 and self.examples != "infinite":
+            raise ValueError(
+                "batches of several lengths hold fresh sequences; got lengths_per_batch="
+                f"{self.lengths_per_batch} with examples={self.examples}; leave out one of them"
+            )
+        if self.batch_size % self.lengths_per_batch:
+            raise ValueError(
+                "each length of a batch has as many sequences, so lengths_per_batch must divide "
+                f"batch_size; got {self.lengths_per_batch} and {self.batch_size}"
+            )
+        return self
+
+    @property
+    def warmup(self) -> int:
+        """The last step of the warm-up."""
+        share = isinstance(self.warmup_steps, float)
+        return round(self.warmup_steps * self.steps) if share else int(self.warmup_steps)
 
     @property
     def last_step(self) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from studies.arms import Arm
+    from studies.collection import Collection
     from studies.protocol import Settings
 
 
@@ -44,6 +45,8 @@ class Study:
         remark: A remark that belongs beside every result of an arm, or "".
         plugins: Files and modules that register what it needs, for its workers too.
         file: The file that describes it, where that is no module.
+        called: The module and the words that run it, where it is one of several that share both.
+        axes: Further studies of the same question, which `--axis` runs.
     """
 
     name: str
@@ -56,13 +59,21 @@ class Study:
     metrics: Mapping[str, str] = field(default_factory=dict[str, str])
     plugins: tuple[str, ...] = ()
     file: Path | None = None
+    called: str = ""
+    axes: "Collection | None" = None
+
+    @property
+    def launcher(self) -> str:
+        """What is typed before its words."""
+        own = f"studies.{self.name}" if self.file is None else "studies.run"
+        return f"python -m {self.called.partition(' ')[0] or own}"
 
     @property
     def program(self) -> str:
         """How it is called."""
-        if self.file is None:
-            return f"python -m studies.{self.name}"
-        return f"python -m studies.run {self.file}"
+        if self.called:
+            return f"python -m {self.called}"
+        return self.launcher if self.file is None else f"{self.launcher} {self.file}"
 
     @property
     def default_budget(self) -> str:

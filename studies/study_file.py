@@ -10,7 +10,7 @@ from studies.gathering import lay_over
 from studies.merging import ROOTS
 from studies.study import Budget, Study
 
-ABOUT = ("name", "question", "about", "variable", "import", "budgets")
+ABOUT = ("name", "question", "about", "source", "variable", "import", "budgets")
 NEEDED = ("name", "question")
 
 
@@ -19,8 +19,9 @@ def read_study(file: Path) -> Study:
 
     Beside the roots of every config (`encoder`, `task`, `training`, `evaluation`, `study` …) the
     file says `name`, `question` and, where they are needed, `variable` (one dotted key or several),
-    `about` (text for readers), `import` (what registers its parts; paths are seen from the file)
-    and `budgets` (names with settings that are laid over those of the file).
+    `about` (text for readers), `source` (who says so, where it is a claim of others), `import`
+    (what registers its parts; paths are seen from the file) and `budgets` (names with settings
+    that are laid over those of the file).
 
     Raises:
         ConfigError: If it cannot be read or does not describe a study; every problem is told.
@@ -33,11 +34,11 @@ def read_study(file: Path) -> Study:
         budgets = dict(_budgets(data))
     except ConfigError as error:
         raise ConfigError(problem.under("", str(file)) for problem in error.problems) from None
-    question, about = data["question"].strip(), data.get("about", "").strip()
+    question = data["question"].strip()
     return Study(
         name=data["name"],
         question=question,
-        text=f"{question}\n\n{about}".strip(),
+        text="\n\n".join([question, *_told(data)]),
         variables=tuple(_texts(data.get("variable", []))),
         budgets=budgets,
         plugins=tuple(_seen_from(file, spec) for spec in _texts(data.get("import", []))),
@@ -52,7 +53,7 @@ def _problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     for key in NEEDED:
         if key not in data:
             yield Problem(key, "this key is required")
-    for key in ("name", "question", "about"):
+    for key in ("name", "question", "about", "source"):
         if key in data and not (isinstance(data[key], str) and data[key].strip()):
             yield Problem(key, f"{key} is a text; got {data[key]!r}", data[key])
     for key in ("variable", "import"):
@@ -88,6 +89,13 @@ def _budgets(data: Mapping[str, Any]) -> Iterator[tuple[str, Budget]]:
         changes = {key: value for key, value in settings.items() if key != "about"}
         about = str(settings.get("about", "what the file says, with changes"))
         yield str(name), Budget(about, lay_over(own, changes))
+
+
+def _told(data: Mapping[str, Any]) -> Iterator[str]:
+    if "about" in data:
+        yield data["about"].strip()
+    if "source" in data:
+        yield f"Source: {data['source'].strip()}."
 
 
 def _texts(value: Any) -> list[Any]:

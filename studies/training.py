@@ -84,7 +84,7 @@ def train(
                 schedule=config.schedule,
                 learning_rate=config.learning_rate,
                 steps=config.steps,
-                warmup_steps=config.warmup_steps,
+                warmup_steps=config.warmup,
                 final_rate=config.final_rate,
                 d_model=d_model,
             )

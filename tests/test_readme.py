@@ -63,8 +63,9 @@ def test_the_commands_of_the_readme_work(
 ) -> None:
     # A study is described instead of run: its arguments are checked all the same.
     if (
-        re.match(r"-m studies\.(extrapolation|run|attention_numerics)\b", command)
+        re.match(r"-m studies\.(extrapolation|run|recipes|attention_numerics)\b", command)
         and "--plan" not in command
+        and "--list" not in command
     ):
         command += " --describe"
     if command.endswith("--plan"):
@@ -112,7 +113,8 @@ def test_every_budget_is_in_the_table() -> None:
     [
         "registry", "registry list", "registry show", "registry explain", "registry draw",
         "store", "store runs", "store lengths", "store sql", "store show", "store studies",
-        "studies", "studies.extrapolation", "studies.run", "studies.run examples/my_study.yaml",
+        "studies", "studies.extrapolation", "studies.recipes", "studies.recipes activation",
+        "studies.run", "studies.run examples/my_study.yaml",
     ],
 )  # fmt: skip
 def test_help_is_quick_because_it_loads_nothing_heavy(tmp_path: Path, module: str) -> None:

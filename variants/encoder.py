@@ -183,8 +183,7 @@ class Encoder(nn.Module):
         for layer in range(self.dims.n_layers):
             if layer < len(self.positions):
                 position: Any = self.positions[layer]
-                added = position.embed(index)
-                x = x if added is None else x + added.to(x.dtype)
+                x = position.join(x, index)
                 prepared = attention.prepare(mask, position, index, index, sizes)
             x = self.dropout(x) if layer == 0 else x
             run = self._runner(self.blocks[layer % len(self.blocks)])

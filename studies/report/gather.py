@@ -208,10 +208,10 @@ def command_of(stored: Stored) -> str:
     if not runs:
         return stored.plan.study.program
     words = max(runs, key=lambda run: run.created_at).provenance.get("command", [])
-    program = (
-        stored.plan.study.program if stored.plan.study.file is None else "python -m studies.run"
-    )
-    return f"{program} {shlex.join(map(str, words))}".rstrip()
+    if stored.plan.study.called and words and not words[0].startswith("-"):
+        # One of several that ran in turn is called by its name alone.
+        words = [stored.plan.study.name, *words[1:]]
+    return f"{stored.plan.study.launcher} {shlex.join(map(str, words))}".rstrip()
 
 
 def _sources(plan: Plan) -> list[str]:

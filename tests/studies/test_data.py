@@ -76,3 +76,40 @@ def test_steps_beyond_the_planned_ones_change_none_before() -> None:
 
 def test_lengths_without_answers_are_no_trained_lengths() -> None:
     assert trained_lengths(Shift(k=3), Training(train_lengths=(2, 16))) == (4, 16)
+
+
+def test_a_batch_of_several_lengths_is_padded_and_each_length_has_its_share() -> None:
+    training = Training(batch_size=8, lengths_per_batch=4, train_lengths=(6, 40))
+
+    for batch in first(20, training):
+        longest = int(batch.keep.sum(dim=1).max())
+        assert batch.tokens.shape == batch.keep.shape == batch.targets.shape == (8, longest)
+        assert torch.equal(batch.tokens != 0, batch.keep)
+        real = batch.keep.sum(dim=1).tolist()
+        assert real[::2] == real[1::2]
+        # Whole sequences: all of the padding stands behind, and nothing there is scored.
+        assert all(row[:n].all() for row, n in zip(batch.keep, real, strict=True))
+        assert torch.equal(
+            batch.targets[~batch.keep], torch.full_like(batch.tokens[~batch.keep], -100)
+        )
+
+
+def test_one_length_a_batch_draws_what_it_always_drew() -> None:
+    """The first batch, drawn by hand from the streams of the replicate."""
+    seeds, training = Seeds(0, 0), Training(batch_size=8, train_lengths=(6, 40))
+    order, data = seeds.generator("order"), seeds.generator("data", "train", 1)
+    length = int(torch.randint(6, 41, (3,), generator=order)[0])
+
+    assert torch.equal(first(3, training)[0].tokens, TASK.sample(data, 8, length).tokens)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"lengths_per_batch": 3}, "must divide batch_size; got 3 and 64"),
+        ({"lengths_per_batch": 2, "examples": 50}, "leave out one of them"),
+    ],
+)
+def test_a_batch_that_cannot_be_shared_out_is_refused(changes: dict, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        Training(**changes)

@@ -60,3 +60,16 @@ def test_what_does_not_fit_is_refused_with_its_key(more: dict[str, Any], told: s
         check_run({**RUN, **more})
 
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(("given", "steps"), [(0, 0), (1, 1), (50, 50), (0.05, 10), (0.0, 0)])
+def test_a_warmup_is_a_number_of_steps_or_a_share_of_them(given: float, steps: int) -> None:
+    training = check_run({**RUN, "training": {"steps": 200, "warmup_steps": given}}).training
+
+    assert training.warmup == steps
+
+
+@pytest.mark.parametrize("given", [-1, 1.0, 2.5, -0.1])
+def test_a_warmup_that_is_neither_is_refused(given: float) -> None:
+    with pytest.raises(ConfigError, match="warmup_steps"):
+        check_run({**RUN, "training": {"warmup_steps": given}})

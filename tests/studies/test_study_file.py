@@ -118,3 +118,9 @@ def test_a_slip_in_a_hypothesis_is_refused_and_a_choice_of_arms_is_not(tmp_path:
     slip = read_study(written(tmp_path, MINE.replace("panel: shift", "panel: shfit")))
     with pytest.raises(ConfigError, match=r"\(deeper\): no panel 'shfit' in this call"):
         ready(slip, "file", {}, None, [], [])
+
+
+def test_a_source_is_told_to_readers(tmp_path: Path) -> None:
+    study = read_study(written(tmp_path, MINE + "source: Folklore 2017\n"))
+
+    assert study.text == "Does it matter?\n\nSource: Folklore 2017."

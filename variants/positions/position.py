@@ -26,7 +26,7 @@ class Position(Part):
     special cases. One object serves all layers unless the config sets `position_per_layer`.
 
     - `place(index, generator)`: the indices to use, once a forward.
-    - `embed(index)`: vectors added to the token vectors.
+    - `embed(index)`: vectors added to the token vectors (`join` says how the two meet).
     - `rotate(q, k, q_index, k_index)`: queries and keys, turned.
     - `bias(q_index, k_index)`: added to the scores, whatever the content.
     - `scores(q, k, q_index, k_index)`: added to the scores, depending on content.
@@ -66,6 +66,13 @@ class Position(Part):
     def embed(self, index: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"] | None:
         """Vectors to add to the token vectors; None adds nothing."""
         return None
+
+    def join(
+        self, x: Float[Tensor, "batch seq d_model"], index: Int[Tensor, "#batch seq"]
+    ) -> Float[Tensor, "batch seq d_model"]:
+        """Token vectors with what `embed` says of their places: the sum of the two."""
+        added = self.embed(index)
+        return x if added is None else x + added.to(x.dtype)
 
     def rotate(
         self,

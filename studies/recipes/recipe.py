@@ -1,0 +1,40 @@
+"""Recipes: studies in YAML files beside this one, each of a claim that practitioners repeat.
+
+A recipe is a study as `studies.study_file` reads it, whose first hypothesis is the claim.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from registry.yaml_file import read_yaml
+from studies.collection import Collection
+
+RECIPES = Collection(Path(__file__).parent, "recipe", "studies.recipes")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a recipe is about: a claim in one sentence, who says so, what varies, what it costs."""
+
+    recipe: str
+    sentence: str
+    source: str
+    variable: str
+    cost: str
+
+
+def claim_of(name: str) -> Claim:
+    """The claim of a recipe, without checking its study.
+
+    Raises:
+        UnknownNameError: If there is no recipe of this name.
+    """
+    data = read_yaml(RECIPES.file(name))
+    variable = data["variable"]
+    return Claim(
+        name,
+        data["study"]["hypotheses"][0]["claim"],
+        data["source"],
+        variable if isinstance(variable, str) else ", ".join(variable),
+        data["budgets"]["quick"]["about"],
+    )

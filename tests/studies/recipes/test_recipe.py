@@ -1,0 +1,64 @@
+"""Recipes: every file is a study that can be done, and says what it is about."""
+
+import pytest
+
+from registry.table import UnknownNameError
+from studies.contrasts import why_not_asked
+from studies.plan import Plan
+from studies.recipes import RECIPES, claim_of
+from studies.running import ready
+
+
+def planned(name: str, budget: str) -> Plan:
+    return ready(RECIPES.read(name), budget, {}, None, [], [])
+
+
+def test_there_are_recipes() -> None:
+    assert len(RECIPES.names()) >= 20
+    assert RECIPES.names() == sorted(RECIPES.names())
+
+
+@pytest.mark.parametrize("name", RECIPES.names())
+def test_a_recipe_is_a_study_of_its_name_whose_claims_can_be_asked(name: str) -> None:
+    """Every arm on every panel fits, one thing changes in each contrast, enough seeds decide."""
+    plan = planned(name, "quick")
+
+    assert (plan.study.name, plan.study.program) == (name, f"python -m studies.recipes {name}")
+    claims = plan.settings.study.hypotheses
+    assert claims
+    assert [why_not_asked(plan, claim) for claim in claims] == [""] * len(claims)
+    assert {claim.arm for claim in claims} | {claim.against for claim in claims} <= set(plan.arms)
+    assert plan.settings.study.seeds >= 5
+
+
+@pytest.mark.parametrize("name", RECIPES.names())
+def test_a_recipe_says_its_claim_in_a_sentence_with_its_source(name: str) -> None:
+    claim = claim_of(name)
+
+    assert claim.sentence[0].isupper()
+    assert claim.sentence.count(".") - claim.sentence.count("0.") == 1
+    assert claim.sentence.endswith(".")
+    assert "arXiv:" in claim.source
+    assert claim.cost.endswith(("CPU seconds", "CPU minutes"))
+    assert claim.source in RECIPES.read(name).text
+
+
+def test_smoke_is_short_and_standard_has_more_seeds() -> None:
+    smoke, quick, standard = (
+        planned("residual_stream", budget) for budget in ("smoke", "quick", "standard")
+    )
+
+    steps = [
+        [plan.config(cell).training.steps for cell in plan.cells()]
+        for plan in (smoke, quick, standard)
+    ]
+    assert max(steps[0]) < 10
+    assert steps[1] == steps[2]
+    assert [plan.settings.study.seeds for plan in (smoke, quick, standard)] == [2, 5, 16]
+    # What a panel changes holds in every budget.
+    assert [plan.config(plan.cells()[-1]).encoder.n_layers for plan in (smoke, quick)] == [6, 6]  # type: ignore[union-attr]
+
+
+def test_an_unknown_recipe_is_told_with_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="'head_with'; did you mean 'head_width'"):
+        RECIPES.read("head_with")
