@@ -11,6 +11,12 @@ Tuning: every arm tries the same learning rates on one seed apart; the one with 
 validation nll at trained lengths is chosen, so longer lengths have no say. Confirming: fresh
 seeds at that rate. Every arm sees the same data and the same test sets in each replicate.
 
+Budgets: `smoke` and `quick` ask this; `standard` and `paper` follow Ruoss et al. 2023
+(`studies/ruoss_protocol.py` tells what is scaled), with random positions among the arms.
+
+Axes: what else decides, one variable each, by `--axis`: readout_place, training_lengths,
+random_positions, log_length, causal_mask.
+
 Reading: skill is 0 for the best guess from the length or the bag of tokens, 1 for a perfect
 answer. An arm whose skill at the longest trained length is below the threshold did not learn;
 of the others, those that stay above it at longer lengths hold.
@@ -19,8 +25,10 @@ of the others, those that stay above it at longer lengths hold.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from studies.axes import AXES
 from studies.command import command
 from studies.hypothesis import Hypothesis
+from studies.ruoss_protocol import PAPER, STANDARD
 from studies.study import Budget, Study
 
 if TYPE_CHECKING:
@@ -96,62 +104,6 @@ SMOKE: dict[str, Any] = {
     },
 }
 
-STANDARD: dict[str, Any] = {
-    **QUICK,
-    "encoder": {
-        **QUICK["encoder"],
-        "d_model": 64,
-        "n_heads": 8,
-        "n_layers": 3,
-        "feedforward": {"name": "gelu", "d_ff": 256},
-    },
-    "training": {**QUICK["training"], "warmup_steps": 100, "train_lengths": [2, 20]},
-    "evaluation": {"test_lengths": [20, 21, 22, 24, 30, 40, 60, 100, 200], "examples": 512},
-    "study": {
-        **QUICK["study"],
-        "learning_rates": [3e-4, 1e-3, 3e-3],
-        "panels": [
-            {"task": task, "steps": 2500}
-            for task in (SHIFT, NEAREST_MARKED, "bucket_sort", "first_last_match", "reverse")
-        ],
-        "hypotheses": claims(40, 60, 100),
-    },
-}
-
-PAPER: dict[str, Any] = {
-    "encoder": {
-        "d_model": 64,
-        "n_heads": 8,
-        "n_layers": 5,
-        "feedforward": {"name": "relu", "d_ff": 256},
-        "norm": "layernorm",
-        "norm_placement": "post",
-        "initializer": {"name": "normal", "std": 0.02},
-        "embedding_scale": True,
-        "dropout": 0.1,
-    },
-    "training": {
-        "steps": 200_000,
-        "batch_size": 128,
-        "weight_decay": 0.0,
-        "clip_norm": 1.0,
-        "schedule": "constant",
-        "warmup_steps": 0,
-        "train_lengths": [2, 40],
-    },
-    "evaluation": {"test_lengths": [40, 41, 42, 50, 60, 80, 100, 200, 300, 500], "examples": 512},
-    "study": {
-        "arms": ARMS,
-        "seeds": 10,
-        "learning_rates": [1e-4, 3e-4, 5e-4],
-        "panels": [
-            {"task": task}
-            for task in (SHIFT, NEAREST_MARKED, "bucket_sort", "first_last_match", "reverse")
-        ],
-        "hypotheses": claims(80, 100, 200),
-    },
-}
-
 
 def complete(roots: Mapping[str, Any]) -> Mapping[str, Any]:
     """A learned table gets a row for every index of a trained or tested sequence."""
@@ -181,9 +133,13 @@ STUDY = Study(
     budgets={
         "smoke": Budget("seconds, to see that everything works; its numbers mean nothing", SMOKE),
         "quick": Budget("an answer in about six minutes on two cores", QUICK),
-        "standard": Budget("five tasks, wider and longer, some hours on two cores", STANDARD),
-        "paper": Budget("the sizes of Ruoss et al. 2023, days on a GPU", PAPER),
+        "standard": Budget(
+            "even pairs and sorting as Ruoss et al. 2023, scaled to some hours on two cores",
+            STANDARD,
+        ),
+        "paper": Budget("nine tasks at the sizes of Ruoss et al. 2023, weeks on a GPU", PAPER),
     },
+    axes=AXES,
     complete=complete,
     remark=remark,
 )

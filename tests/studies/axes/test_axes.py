@@ -1,0 +1,79 @@
+"""Further axes of the extrapolation study."""
+
+import sys
+
+import pytest
+
+from registry import ConfigError
+from studies.axes import AXES
+from studies.command import read_plan
+from studies.contrasts import differences, why_not_asked
+from studies.extrapolation import STUDY, main
+from studies.plan import Plan
+from studies.recall import plan_of
+
+BUDGETS = ("smoke", "quick", "standard")
+
+
+def planned(axis: str, budget: str = "quick", *words: str) -> Plan:
+    return read_plan(STUDY, ["--axis", axis, "--budget", budget, *words])
+
+
+@pytest.mark.parametrize("axis", AXES.names())
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_an_axis_is_a_study_whose_claims_can_be_asked(axis: str, budget: str) -> None:
+    plan = planned(axis, budget)
+
+    assert plan.study.name == f"extrapolation.{axis}"
+    assert plan.study.program == f"python -m studies.extrapolation --axis {axis}"
+    claims = plan.settings.study.hypotheses
+    assert claims
+    assert [why_not_asked(plan, claim) for claim in claims] == [""] * len(claims)
+
+
+def test_a_contrast_of_places_moves_the_place_alone() -> None:
+    """And what follows from it: where logits are read, and whether there is an empty token."""
+    plan = planned("readout_place")
+
+    moved = {
+        claim.name: {_key(one.key) for one in differences(plan, claim)}
+        for claim in plan.settings.study.hypotheses
+    }
+
+    assert moved == {
+        "last before appended": {"task.answer_at", "encoder.vocab_size"},
+        "last before first": {"task.answer_at", "encoder.readout"},
+        "sinusoids before rope at last": {"encoder.position"},
+        "rope before sinusoids at appended": {"encoder.position"},
+    }
+
+
+def _key(key: str) -> str:
+    return ".".join(key.split(".")[:2])
+
+
+def test_each_axis_is_listed_and_an_unknown_one_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["--help"])
+    assert end.value.code == 0
+    help_text = " ".join(capsys.readouterr().out.split())
+    assert all(axis in help_text for axis in AXES.names())
+
+    with pytest.raises(SystemExit) as end:
+        main(["--axis", "readout"])
+    assert end.value.code == 2
+    assert "no axis is named 'readout'; did you mean 'readout_place'" in capsys.readouterr().err
+
+
+def test_what_was_typed_brings_the_plan_of_an_axis_back() -> None:
+    words = ["--axis", "log_length", "--budget", "smoke", "--seeds", "4"]
+
+    plan = plan_of("extrapolation.log_length", words)
+
+    assert (plan.study.name, plan.settings.study.seeds) == ("extrapolation.log_length", 4)
+
+
+def test_settings_are_checked_along_an_axis_too() -> None:
+    with pytest.raises(ConfigError, match="unknown key 'stepps'"):
+        planned("log_length", "quick", "--set", "training.stepps=3")
+    assert "studies.axes" in sys.modules
