@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from store.connection import make_engine, shown
 from store.errors import StoreError
+from store.model_files import ModelFiles
 
 
 def backup(url: str, target: str) -> str:
@@ -28,7 +29,9 @@ def backup(url: str, target: str) -> str:
         size = copy_file(engine, Path(target))
     finally:
         engine.dispose()
-    return f"{shown(engine.url)} is copied to {target}: {size} bytes, checked"
+    weights = ModelFiles(url).folder
+    tail = f"; the weights in {weights} are not copied" if weights.is_dir() else ""
+    return f"{shown(engine.url)} is copied to {target}: {size} bytes, checked{tail}"
 
 
 def copy_file(engine: Engine, target: Path) -> int:

@@ -37,7 +37,7 @@ def extract(url: str, study: str, target: Path) -> None:
     finally:
         results.close()
     if running:
-        raise StoreError(f"{running} runs of {study} are running; wait for them or stop them first")
+        raise StoreError(f"{study} is being done ({running} running); wait for it or stop it first")
     backup(url, str(target))
     paths = _copy_files(models, ModelFiles(url), ModelFiles(url_of(target)))
     engine = make_engine(url_of(target))

@@ -26,7 +26,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 def evaluate(
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="[RUN]...", help="Ids of runs, such as 17 or 3,5.")
+        list[str] | None, typer.Argument(metavar="RUN", help="Ids of runs, such as 17 or 3,5.")
     ] = None,
     lengths: Annotated[str, typer.Option(help="Lengths, joined by commas.")] = "",
     study: Annotated[
@@ -70,7 +70,8 @@ def evaluate(
         _score(chosen, asked, storage)
 
 
-evaluate.__doc__ = __doc__
+# The mark keeps the lines of the example apart in `--help`.
+evaluate.__doc__ = (__doc__ or "").replace("\n\n    ", "\n\n\b\n    ")
 app.command()(evaluate)
 
 
@@ -115,13 +116,13 @@ def _of_study(results: "Results", study: str) -> list["Run"]:
 
 def _warn(results: "Results", runs: Sequence["Run"]) -> None:
     """Name the parts whose source is not what a run was done with."""
-    from studies.loading import changed_parts
+    from studies.loading import changed_parts, config_of
 
     by_code: dict[Any, list[Run]] = {}
     for run in runs:
         by_code.setdefault(run.code_hash, []).append(run)
     for same in by_code.values():
-        changed = list(changed_parts(same[0], results))
+        changed = list(changed_parts(same[0], config_of(same[0]), results))
         if changed:
             numbers = ", ".join(str(run.id) for run in same)
             print(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from registry.problems import ConfigError, Problem
+from studies.errors import ModelError
 from studies.evaluation import evaluate
 from studies.loading import config_of, load
 from studies.outcome import Measured
@@ -49,10 +50,13 @@ def measure(run: "Run", asked: Asked, storage: str) -> tuple[list[Measured], dic
 
     Raises:
         StoreError: If the model cannot be brought back; see `studies.load`.
+        ModelError: If the run was scored in another way than by a task.
         ConfigError: If the task has no such length.
     """
-    model = load(run, storage, despite_changes=True, device=asked.device)
     config = config_of(run)
+    if not config.scored:
+        raise ModelError(f"run {run.id} ({run.study}, {run.arm}) has no scores of a task to add to")
+    model = load(run, storage, despite_changes=True, device=asked.device)
     task, settings = task_of(config.task), config.evaluation
     refuse_lengths(config, asked.lengths)
     torch.set_num_threads(run.provenance.get("threads") or torch.get_num_threads())

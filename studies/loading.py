@@ -10,8 +10,8 @@ from torch import nn
 from registry.plugins import load as load_plugin
 from store.model_files import ModelFiles
 from store.results import Results
-from store.sources import present_hash
 from studies.errors import ModelError
+from studies.identity import components
 from studies.models import build_model
 from studies.seeds import Seeds
 from studies.settings import RunConfig, check_run
@@ -49,7 +49,7 @@ def load(
         found = results.run(run if isinstance(run, int) else run.id)
         saved = saved_model(found, results)
         config = config_of(found)
-        changes = list(changed_parts(found, results))
+        changes = list(changed_parts(found, config, results))
     finally:
         results.close()
     if changes and not despite_changes:
@@ -84,27 +84,26 @@ def saved_model(run: "Run", results: Results) -> "Model":
 def config_of(run: "Run") -> RunConfig:
     """The config of a run, whose plug-ins are imported.
 
+    A plug-in whose file is elsewhere now is imported by the caller, before.
+
     Raises:
-        ConfigError: If one of them is not there any more.
+        ConfigError: If a part of it is not there any more.
         ModelError: If nothing in it is a model.
     """
     for plugin in run.provenance.get("plugins", []):
-        file = Path(plugin["file"])
-        as_file = plugin["spec"].endswith(".py") and file.is_file()
-        load_plugin(str(file) if as_file else plugin["spec"])
+        spec, file = str(plugin["spec"]), Path(plugin["file"])
+        if file.is_file() or not spec.endswith(".py"):
+            load_plugin(str(file) if spec.endswith(".py") else spec)
     config = check_run(run.config)
     if config.encoder is None and config.model is None:
         raise ModelError(f"run {run.id} ({run.study}, {run.arm}) measures without a model")
     return config
 
 
-def changed_parts(run: "Run", results: Results) -> Iterator[str]:
-    """The parts of a run whose source is not what it was done with."""
-    parts = results.components(run.code_hash or "")
-    if not parts:
-        yield "its parts, as far as is known: it did not note them"
-    for part in parts:
-        present = present_hash(part.origin)
-        if present != part.source_hash:
-            gone = " (not found)" if present is None else ""
-            yield f"{part.kind} {part.name}{gone}"
+def changed_parts(run: "Run", config: RunConfig, results: Results) -> Iterator[str]:
+    """The parts of a run whose source, wherever it is now, is not what it was done with."""
+    stored = results.components(run.code_hash or "")
+    known = {(part.kind, part.name): part.source_hash for part in stored}
+    for part in components(config):
+        if known.get((part.kind, part.name)) != part.source_hash:
+            yield f"{part.kind} {part.name}"

@@ -25,6 +25,7 @@ FACES = {
         *("positions", "feedforwards", "norms", "norm_placements", "masks", "attentions"),
         *("readouts", "initializers"),
     },
+    "studies": {"load"},
     "variants": {"Block", "Dims", "Encoder", "EncoderOutput", "MultiHeadAttention", "Part"},
 }
 BESIDE_PARTS = {

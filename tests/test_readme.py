@@ -113,7 +113,8 @@ def test_every_budget_is_in_the_table() -> None:
     [
         "registry", "registry list", "registry show", "registry explain", "registry draw",
         "store", "store runs", "store lengths", "store sql", "store show", "store studies",
-        "studies", "studies.extrapolation", "studies.recipes", "studies.recipes activation",
+        "studies", "studies freeze", "studies.evaluate", "studies.extrapolation",
+        "studies.recipes", "studies.recipes activation",
         "studies.run", "studies.run examples/my_study.yaml",
     ],
 )  # fmt: skip

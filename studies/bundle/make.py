@@ -10,7 +10,7 @@ from store.results import Results
 from studies.bundle.contents import database_of, write_configs, write_environment, write_plan
 from studies.bundle.manifest import NAME, digest_of, write_manifest
 from studies.bundle.readme import text_of
-from studies.bundle.sources import bring_sources
+from studies.bundle.sources import FOLDER, bring_sources
 from studies.recall import plan_of, words_behind
 from studies.report.gather import command_of
 from studies.report.make import make_report
@@ -74,6 +74,9 @@ def _fill(plan: "Plan", words: list[str], storage: str, bundle: Path) -> None:
             results.counts()[study],
             results.protocols(study=study),
             len({model.run_id for model in models}),
+            sorted(
+                file.relative_to(bundle).as_posix() for file in bundle.glob(f"{FOLDER}/**/*.py")
+            ),
         )
     finally:
         results.close()

@@ -1,5 +1,6 @@
 """The README of a bundle: what is in it, how to check it, how to use it."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -42,8 +43,8 @@ its hash, and works out every number of the report again from the database.
 ```console
 $ python -m store lengths --storage sqlite:///{database}
 $ python -m store scores --storage sqlite:///{database} --format csv
-{evaluate}```
-
+```
+{evaluate}
 ## To run it again
 
 ```console
@@ -51,9 +52,13 @@ $ {command}
 ```
 """  # noqa: E501  (lines of a Markdown table cannot be broken)
 
-EVALUATE = (
-    "$ python -m studies.evaluate --study {study} --storage sqlite:///{database} --lengths 256\n"
-)
+EVALUATE = """
+Its models can be scored at further lengths. That adds rows to the database, so do it in a copy of this folder:
+
+```console
+$ python -m studies.evaluate --study {word} --storage sqlite:///{database} --lengths 256{imports}
+```
+"""  # noqa: E501
 
 
 def text_of(
@@ -62,6 +67,7 @@ def text_of(
     counts: Mapping[str, int],
     frozen: Sequence["Frozen"],
     models: int,
+    plugins: Sequence[str],
 ) -> str:
     """The text of a bundle's README.
 
@@ -71,9 +77,11 @@ def text_of(
         counts: How many of its runs are in each status.
         frozen: Its frozen plans.
         models: How many runs have weights.
+        plugins: The files of plug-ins in the bundle.
     """
     study = plan.study.name
-    names = {"study": study, "database": database_of(study)}
+    names = {"study": study, "word": shlex.quote(study), "database": database_of(study)}
+    imports = "".join(f" --import {shlex.quote(plugin)}" for plugin in plugins)
     kept = f"the weights of {models} confirming runs, as safetensors"
     return TEXT.format(
         **names,
@@ -82,7 +90,7 @@ def text_of(
         weights=kept if models else "no weights: the study was run without `--save-models`",
         plans=_plans(frozen),
         command=command,
-        evaluate=EVALUATE.format(**names) if models else "",
+        evaluate=EVALUATE.format(**names, imports=imports) if models else "",
     )
 
 

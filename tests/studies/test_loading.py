@@ -9,11 +9,21 @@ import pytest
 import torch
 
 import studies
+from registry import ConfigError, isolated
+from registry.plugins import load as load_plugin
 from store import Results, StoreError
 from studies.execute import execute
 from studies.settings import check_run
 from tests.studies.stored_models import Desk, plan
 
+PART = """
+from registry import register
+from variants.positions import Sinusoidal
+
+@register
+class Moving(Sinusoidal):
+    name = "moving"
+"""
 TOKENS = torch.tensor([[1, 2, 3, 1, 2], [3, 3, 1, 2, 2]])
 
 
@@ -139,6 +149,25 @@ def test_a_part_whose_source_has_changed_is_named(url: str) -> None:
         studies.load(1, storage=url)
     assert studies.load(1, storage=url, despite_changes=True) is not None
     assert studies.load(3, storage=url) is not None
+
+
+def test_a_plug_in_may_have_moved_but_not_changed(tmp_path: Path) -> None:
+    file, desk = tmp_path / "mine.py", Desk(tmp_path)
+    file.write_text(PART)
+    with isolated():
+        plugin = load_plugin(str(file))
+        made = plan(arms=["moving"], seeds=1)
+        made.provenance["plugins"] = [vars(plugin)]
+        [run] = desk.do(made)
+    moved = file.rename(tmp_path / "elsewhere.py")
+
+    with pytest.raises(ConfigError, match="no position is named 'moving'"):
+        studies.load(run, storage=desk.url)
+    load_plugin(str(moved))
+    assert studies.load(run, storage=desk.url)(TOKENS).logits.isfinite().all()
+    moved.write_text(PART + "# and a word more\n")
+    with pytest.raises(StoreError, match="since run 1 the source has changed of position moving"):
+        studies.load(run, storage=desk.url)
 
 
 def test_weights_that_do_not_fit_the_model_are_refused(url: str) -> None:

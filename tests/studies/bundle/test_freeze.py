@@ -243,4 +243,4 @@ def test_a_study_that_is_being_done_is_not_learned(tmp_path: Path) -> None:
     done = call("extrapolation", "--out", str(tmp_path / "new"), "--storage", url)
 
     assert done.exit_code == 2
-    assert "1 runs of extrapolation are running; wait for them or stop them" in done.stderr
+    assert "extrapolation is being done (1 running); wait for it or stop it first" in done.stderr
