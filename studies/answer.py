@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from store.intervals import Interval, t_interval
 from studies.plan import Cell, Plan
+from studies.reach import Reach, reach
 from studies.tuning import in_words
 
 if TYPE_CHECKING:
@@ -85,19 +86,20 @@ def sentence(plan: Plan, result: ArmResult) -> str:
         done = f"{result.count('done')} of {len(result.runs)} runs are done."
         return " ".join([done, *_remarks(plan, result)])
     threshold = plan.settings.study.threshold
-    longest = plan.config(result.cell).training.train_lengths[1]
-    trained = result.interval("skill", longest) or result.interval("skill", longest, "validation")
+    config = plan.config(result.cell)
+    longest = config.training.train_lengths[1]
+    found = reach(result, longest, config.evaluation.test_lengths, threshold)
     if result.chosen is not None and result.chosen.setting is None:
         verdict = f"has no result: {result.chosen.reason}."
-    elif trained is None:
-        verdict = "has no result yet." if not _ended(result) else "has no result: see its runs."
-    elif trained.mean < threshold:
+    elif found.skill is not None and not found.learned:
         verdict = (
-            f"did not learn: skill {number(trained.mean)} at length {longest}, the longest "
+            f"did not learn: skill {number(found.skill)} at length {longest}, the longest "
             f"trained (below {threshold})."
         )
+    elif found.held is None:
+        verdict = "has no result yet." if not _ended(result) else "has no result: see its runs."
     else:
-        verdict = _reach(plan, result, threshold, longest)
+        verdict = _held(result, found, threshold, longest)
     extras = [verdict, *_remarks(plan, result)]
     return " ".join(extras)
 
@@ -106,18 +108,16 @@ def _ended(result: ArmResult) -> bool:
     return all(run.status not in ("planned", "running") for run in result.runs)
 
 
-def _reach(plan: Plan, result: ArmResult, threshold: float, longest: int) -> str:
-    """How far beyond the trained lengths the mean skill stays above the threshold."""
-    held, last = longest, ""
-    for length in sorted(plan.config(result.cell).evaluation.test_lengths):
-        if length <= longest:
-            continue
-        skill = result.interval("skill", length)
-        if skill is None:
-            return f"holds to length {held}; it cannot be asked at length {length}."
-        if skill.mean < threshold:
-            return f"falls below {threshold} at length {length} (skill {number(skill.mean)}{last})."
-        held, last = length, f"; still {number(skill.mean)} at {length}"
+def _held(result: ArmResult, found: Reach, threshold: float, longest: int) -> str:
+    """How far beyond the trained lengths the mean skill of an arm stays above the threshold."""
+    held = longest if found.held is None else found.held
+    if found.unasked is not None:
+        return f"holds to length {held}; it cannot be asked at length {found.unasked}."
+    if found.fell is not None and found.skill is not None:
+        still = result.interval("skill", held) if held > longest else None
+        last = "" if still is None else f"; still {number(still.mean)} at {held}"
+        told = f"at length {found.fell} (skill {number(found.skill)}{last})"
+        return f"falls below {threshold} {told}."
     if held == longest:
         return f"learns the trained lengths; no longer one is tested than {longest}."
     values = result.values["test", "skill", held]

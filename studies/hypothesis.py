@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Direction = Literal["greater", "less", "different", "same"]
+SIGNS = {"greater": ">", "less": "<", "different": "≠", "same": "≈"}
+"""How each direction is written between two arms."""
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,11 @@ from studies.contrasts import differences, undeclared, why_not_asked
 from studies.cost_table import cost_lines
 from studies.estimate import Estimate
 from studies.freezing import SELECTION
-from studies.hypothesis import Hypothesis
+from studies.hypothesis import SIGNS, Hypothesis
 from studies.plan import Plan
 from studies.progress import duration
 from studies.stored_runs import stored_runs
 from studies.tuning import in_words
-
-SIGNS = {"greater": ">", "less": "<", "different": "≠", "same": "="}
 
 
 def describe_plan(plan: Plan) -> None:

@@ -1,8 +1,9 @@
 """The sentences of a report; each follows from the findings and says nothing more."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from studies.hypothesis import SIGNS
+from studies.reach import Reach, reach
 from studies.report.findings import Arm, Findings, Panel
 
 if TYPE_CHECKING:
@@ -18,40 +19,6 @@ COLOUR_OF = {
 """The colour of each status of a verdict."""
 
 ORDER = tuple(COLOUR_OF)
-SIGNS = {"greater": ">", "less": "<", "different": "≠", "same": "≈"}
-
-
-@dataclass(frozen=True)
-class Reach:
-    """How far an arm's mean skill stays at or above the threshold.
-
-    `learned` is None where the longest trained length was not measured. `held` is the longest
-    length up to which it holds, `fell` the first at which it does not, with its skill.
-    """
-
-    learned: bool | None
-    held: int | None = None
-    fell: int | None = None
-    skill: float | None = None
-
-
-def reach(arm: Arm, panel: Panel, threshold: float) -> Reach:
-    """Follow the lengths upwards from the longest trained one."""
-    longest = panel.trained[1]
-    trained = arm.interval("skill", longest) or arm.interval("skill", longest, "validation")
-    if trained is None:
-        return Reach(None)
-    if trained.mean < threshold:
-        return Reach(False, skill=trained.mean)
-    held = longest
-    for length in sorted(length for length in panel.lengths if length > longest):
-        skill = arm.interval("skill", length)
-        if skill is None:
-            return Reach(True, held)
-        if skill.mean < threshold:
-            return Reach(True, held, length, skill.mean)
-        held = length
-    return Reach(True, held)
 
 
 def answer(findings: Findings) -> list[str]:
@@ -96,7 +63,7 @@ def reaches(findings: Findings) -> str:
 
 
 def _furthest(panel: Panel, threshold: float) -> str:
-    found = {arm.name: reach(arm, panel, threshold) for arm in panel.arms}
+    found = {arm.name: reach_of(arm, panel, threshold) for arm in panel.arms}
     learned = {name: one for name, one in found.items() if one.learned}
     where, longest = f"on {panel.label}", panel.trained[1]
     if not learned:
@@ -118,6 +85,11 @@ def _furthest(panel: Panel, threshold: float) -> str:
     return f"{where}, {listed(best)} {verb} {held}{others}{missed}"
 
 
+def reach_of(arm: Arm, panel: Panel, threshold: float) -> Reach:
+    """How far an arm holds on a panel."""
+    return reach(arm, panel.trained[1], panel.lengths, threshold)
+
+
 def listed(names: list[str]) -> str:
     """Names as one reads them aloud: a, b and c."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -130,13 +102,15 @@ def arm_sentence(arm: Arm, panel: Panel, threshold: float) -> str:
         told = {(seed.run.reason or seed.run.status).rstrip(".") for seed in arm.lost}
         reasons = "; ".join(sorted(told))
         return f"{well} of {len(arm.seeds)} runs are done{': ' * bool(reasons)}{reasons}."
-    found, longest = reach(arm, panel, threshold), panel.trained[1]
+    found, longest = reach_of(arm, panel, threshold), panel.trained[1]
     lost = arm.lost
     tail = f" {len(lost)} of {len(arm.seeds)} seeds ended without numbers." if lost else ""
     if found.learned is None:
         return f"has no result at length {longest}.{tail}"
     if not found.learned:
         return f"did not learn: skill {found.skill:.2f} at length {longest}.{tail}"
+    if found.unasked is not None:
+        return f"holds to length {found.held}; it cannot be asked at length {found.unasked}.{tail}"
     if found.fell is None:
         return f"holds to length {found.held}.{tail}"
     return f"holds to length {found.held}, falls to skill {found.skill:.2f} at {found.fell}.{tail}"

@@ -1,6 +1,7 @@
 """The sentences of a report, on result sets with known answers."""
 
-from studies.report.wording import Reach, arm_sentence, counts, listed, reach, reaches
+from studies.reach import Reach
+from studies.report.wording import arm_sentence, counts, listed, reach_of, reaches
 from tests.studies.report.synthetic import arm, findings, panel
 
 WINNER = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93))
@@ -56,7 +57,7 @@ def test_a_seed_that_is_lost_stays_in_the_share_that_solved() -> None:
 
 
 def test_a_bimodal_arm_falls_by_its_mean_and_shows_its_share() -> None:
-    assert reach(BIMODAL, panel(BIMODAL), 0.8) == Reach(True, 16, 32, 0.5)
+    assert reach_of(BIMODAL, panel(BIMODAL), 0.8) == Reach(True, 16, 32, 0.5)
     share = BIMODAL.solved(32, 0.8)
     assert share is not None
     assert share.mean == 0.5
