@@ -1,5 +1,6 @@
 """Ask a results database, keep it, and share it."""
 
+import gc
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -21,6 +22,8 @@ app.registered_commands.sort(
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run the command line."""
+    # What is imported stays: to search it for garbage would take a tenth of a short command.
+    gc.set_threshold(100_000)
     app(args=words, prog_name="python -m store")
 
 

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from store.chunks import chunks
 from store.claims import add_missing
 from store.errors import StoreError
+from store.reading import frozen_record
 from store.records import Frozen
 from store.rows import EnvironmentRow, ModelRow, ProtocolRow, RunRow, ScoreRow, StudyRow
 from store.schema import now
@@ -48,11 +49,6 @@ def freeze_protocol(
     add_missing(session, ProtocolRow, [row], "study", "hash")
     query = select(ProtocolRow).where(ProtocolRow.study == study, ProtocolRow.hash == row["hash"])
     return frozen_record(session.scalars(query).one())
-
-
-def frozen_record(row: ProtocolRow) -> Frozen:
-    """Return a protocol's row as a record."""
-    return Frozen(row.study, row.hash, row.protocol, row.created_at, row.runs_before)
 
 
 def add_model(session: Session, row: dict[str, Any]) -> None:

@@ -100,8 +100,10 @@ class Failure:
 class Changed:
     """A part whose source is no longer what runs were done with, or is not found.
 
-    `state` is "changed", "missing" when its file is not there, or "unknown" when runs did not note
-    their parts or the part has no file. `arms` are those of the runs, `run_ids` the runs.
+    Besides the parts that a config names these are the files of the encoder's "skeleton" and of the
+    "training" loop. `state` is "changed", "missing" when its file is not there, or "unknown" when
+    runs did not note their parts, or what they were trained by, or the part has no file. `arms` are
+    those of the runs, `run_ids` the runs.
     """
 
     kind: str | None

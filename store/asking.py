@@ -1,17 +1,16 @@
-"""The questions that results answer, as methods."""
+"""The questions that results answer, as methods; who lists rows need not wait for their imports."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from store.answers import Changed, Cost, Failure, Reach, Summary
-from store.best import find_best
 from store.errors import StoreError
 from store.frames import Records
-from store.questions import costs, failures, reaches
 from store.reader import Reader
-from store.records import Best
 from store.selection import Selection
-from store.sources import changed
-from store.summary import summaries
+
+if TYPE_CHECKING:
+    from store.answers import Changed, Cost, Failure, Reach, Summary
+    from store.records import Best
 
 
 class Asking(Reader):
@@ -19,7 +18,7 @@ class Asking(Reader):
 
     def best(
         self, *, where: str | None = None, current: bool = False, **match: object
-    ) -> Records[Best]:
+    ) -> "Records[Best]":
         """Return what tuning chose: the setting of lowest validation nll in each search.
 
         A search is what one arm of a study tried on a task under settings that are else the same.
@@ -27,6 +26,9 @@ class Asking(Reader):
         over its tuning seeds. A setting of which a run diverged or failed counts as tried and
         cannot win, one that is not over does not count; of equals the earlier wins.
         """
+        from store.best import find_best
+        from store.records import Best
+
         if "phase" in match:
             raise StoreError("best is chosen among the tune runs, so it takes no phase")
         selection = Selection(where, "tune", current, match)
@@ -40,13 +42,16 @@ class Asking(Reader):
         phase: object = "confirm",
         current: bool = True,
         **match: object,
-    ) -> Records[Summary]:
+    ) -> "Records[Summary]":
         """Return means over seeds with their intervals, for scores grouped by these names.
 
         A name is a field of runs or scores, a kind of part such as "position", or a dotted config
         key; splits and metrics are always apart, and bins are left out unless named. Superseded
         runs are left out unless `current=False`.
         """
+        from store.answers import Summary
+        from store.summary import summaries
+
         selection = Selection(where, phase, current, match)
         found = self._transact(lambda session: summaries(session, selection, by))
         return Records(found, Summary, leading=by)
@@ -61,12 +66,15 @@ class Asking(Reader):
         phase: object = "confirm",
         current: bool = True,
         **match: object,
-    ) -> Records[Reach]:
+    ) -> "Records[Reach]":
         """Return at which length the mean of each arm falls below a level.
 
         Lengths are taken in order from the longest that was trained; the first at which the mean
         over seeds is below the level, or at which a value lacks in every seed, is where it falls.
         """
+        from store.answers import Reach
+        from store.questions import reaches
+
         given = {**match, "metric": metric, "split": split}
         selection = Selection(where, phase, current, given)
         return Records(self._transact(lambda session: reaches(session, selection, level)), Reach)
@@ -80,8 +88,11 @@ class Asking(Reader):
         phase: object = "confirm",
         current: bool = True,
         **match: object,
-    ) -> Records[Cost]:
+    ) -> "Records[Cost]":
         """Return what each arm costs beside its mean of a metric, over all lengths or `length`."""
+        from store.answers import Cost
+        from store.questions import costs
+
         given = {**match, "metric": metric, "split": split}
         selection = Selection(where, phase, current, given)
         return Records(self._transact(lambda session: costs(session, selection)), Cost)
@@ -93,8 +104,11 @@ class Asking(Reader):
         phase: object = "all",
         current: bool = True,
         **match: object,
-    ) -> Records[Failure]:
+    ) -> "Records[Failure]":
         """Return the runs that diverged, failed or do not apply, by arm, setting and reason."""
+        from store.answers import Failure
+        from store.questions import failures
+
         selection = Selection(where, phase, current, match)
         return Records(self._transact(lambda session: failures(session, selection)), Failure)
 
@@ -105,11 +119,14 @@ class Asking(Reader):
         phase: object = "all",
         current: bool = False,
         **match: object,
-    ) -> Records[Changed]:
+    ) -> "Records[Changed]":
         """Return the parts whose source is not what runs were done with, and those runs.
 
         The file of a part is looked for where an import would look, or under its own path; nothing
         is imported.
         """
+        from store.answers import Changed
+        from store.sources import changed
+
         selection = Selection(where, phase, current, match)
         return Records(self._transact(lambda session: changed(session, selection)), Changed)

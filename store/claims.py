@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from importlib import import_module
 from typing import Any
 
 from sqlalchemy import Insert, Update, bindparam, delete, func, insert, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from store.chunks import chunks
@@ -24,7 +24,7 @@ def add_missing(
     session: Session, table: type[Table], rows: Sequence[Mapping[str, Any]], *key: str
 ) -> None:
     """Insert the rows whose key is not there yet; others may be inserting the same."""
-    dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
+    dialect: Any = import_module(f"sqlalchemy.dialects.{session.get_bind().dialect.name}")
     statement: Insert = dialect.insert(table).on_conflict_do_nothing(index_elements=list(key))
     if rows:
         session.execute(statement, rows)
@@ -162,7 +162,8 @@ def write_results(
     for table in RESULTS:
         session.execute(delete(table).where(table.run_id == claim.run.id))
         if rows[table]:
-            session.execute(insert(table), rows[table])
+            # As plain rows: as objects of the ORM they would cost twice as much.
+            session.connection().execute(insert(table.__table__), rows[table])
     return True
 
 

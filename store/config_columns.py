@@ -4,6 +4,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, func, select
 
+from store.json_values import JsonNumber, JsonTruth
 from store.rows import ConfigRow, RunRow
 
 KINDS = (
@@ -32,8 +33,8 @@ def key_value(key: str, like: object) -> Column:
     """Return the value under a dotted key of a config, typed as what it is compared with."""
     path: Any = _CONFIGS["config"][tuple(key.split("."))]
     if isinstance(like, bool):
-        return path.as_boolean()
-    return path.as_float() if isinstance(like, int | float) else path.as_string()
+        return JsonTruth(path)
+    return JsonNumber(path) if isinstance(like, int | float) else path.as_string()
 
 
 def whole_value(key: str) -> Column:

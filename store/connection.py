@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.orm import Session
+from sqlalchemy.pool import NullPool
 
 from store.errors import StoreError
 
@@ -142,7 +143,9 @@ def _parse(url: str) -> URL:
 
 def _server_engine(url: URL, readonly: bool) -> Engine:
     try:
-        engine = create_engine(url, pool_pre_ping=True)
+        # A reader is often not closed; it keeps no connection, so that none is left open.
+        kept = {"poolclass": NullPool} if readonly else {"pool_pre_ping": True}
+        engine = create_engine(url, **kept)
     except ModuleNotFoundError as error:
         raise StoreError(
             f"{shown(url)} needs the Python package {error.name!r}, which is not installed"

@@ -1,20 +1,23 @@
 """Group scores by what their runs are: one pass in the database, then seeds and mixtures."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import Session
 
 from store.config_columns import KINDS, kind_value, whole_value
-from store.configs import leaves_of
+from store.cutting import Seeds, Values, cut, mean_of
 from store.errors import StoreError, nearest
 from store.options import option_key
 from store.rows import ConfigRow, RunRow, ScoreRow
 from store.selection import RUN_COLUMNS, SCORE_COLUMNS, Selection, known_keys
+
+CELL = ("study", "task", "arm")
+SPLIT_METRIC = ("split", "metric")
 
 Cell = tuple[str, str, str]
 GROUPED = {
@@ -26,31 +29,46 @@ GROUPED = {
 
 @dataclass
 class Group:
-    """The values of one group: sums by seed, and the cells and configs that they are from."""
+    """The values of one group, config by config, and the cells and configs that they are from."""
 
-    seeds: dict[int, list[float]] = field(default_factory=dict[int, list[float]])
-    runs: int = 0
-    missing: int = 0
+    parts: list[tuple[Seeds, Values]] = field(default_factory=list[tuple[Seeds, Values]])
     sources: set[tuple[Cell, int, int | None]] = field(
         default_factory=set[tuple[Cell, int, int | None]]
     )
 
-    def add(self, seeds: Sequence[int], values: Sequence[float | None]) -> None:
-        """Add one value a run."""
-        self.runs += len(values)
-        for seed, value in zip(seeds, values, strict=True):
-            if value is None:
-                self.missing += 1
-            else:
-                self.seeds.setdefault(seed, []).append(value)
+    @property
+    def runs(self) -> int:
+        """How many runs there are, a value for each."""
+        return sum(len(values) for _, values in self.parts)
+
+    @property
+    def missing(self) -> int:
+        """How many of them have no finite value."""
+        return sum(values.count(None) for _, values in self.parts)
 
     def by_seed(self) -> list[float]:
-        """The mean of each seed, in the order of the seeds."""
-        return [sum(self.seeds[seed]) / len(self.seeds[seed]) for seed in sorted(self.seeds)]
+        """The mean of each seed that has a value, in the order of the seeds."""
+        seeds = self.parts[0][0]
+        rows: Iterable[Sequence[float | None]]
+        if len(set(seeds)) == len(seeds) and all(own == seeds for own, _ in self.parts):
+            # As a rule every config was run once with each seed: all are taken at once.
+            rows = zip(*(values for _, values in self.parts), strict=True)
+        else:
+            found: dict[int, list[float | None]] = {}
+            for own, values in self.parts:
+                for seed, value in zip(own, values, strict=True):
+                    found.setdefault(seed, []).append(value)
+            seeds, rows = list(found), found.values()
+        ordered = sorted(zip(seeds, rows, strict=True), key=itemgetter(0))
+        means = (mean_of(row) if None not in row else _mean_of_rest(row) for _, row in ordered)
+        return [mean for mean in means if mean is not None]
+
+
+def _mean_of_rest(row: Sequence[float | None]) -> float | None:
+    return mean_of([value for value in row if value is not None])
 
 
 Key = tuple[tuple[Any, ...], str, str]
-Part = tuple[tuple[tuple[Any, ...], str, str, int | None], Sequence[int], Sequence[float | None]]
 
 
 def grouped(session: Session, selection: Selection, by: Sequence[str]) -> dict[Key, Group]:
@@ -59,64 +77,76 @@ def grouped(session: Session, selection: Selection, by: Sequence[str]) -> dict[K
     Raises:
         StoreError: If something is named that scores cannot be grouped by.
     """
-    columns = {name: GROUPED[name] for name in by if name in GROUPED}
-    per_config = {name: _config_values(session, name) for name in by if name not in columns}
+    of_config = {name: _config_values(session, name) for name in by if name not in GROUPED}
+    fixed = {name: selection.match[name] for name in SPLIT_METRIC if _is_one(selection, name)}
+    wanted = dict.fromkeys([*SPLIT_METRIC, "length", *by])
+    columns = {name: GROUPED[name] for name in wanted if name not in {*CELL, *fixed, *of_config}}
     found: dict[Key, Group] = {}
-    for row in session.execute(_cells(session, selection, columns)):
-        cell, config, arrays = (row[0], row[1], row[2]), row[3], [_array(one) for one in row[4:]]
-        for (own, split, metric, length), seeds, values in _parts(arrays, "length" in columns):
-            names = dict(zip(columns, own, strict=True))
-            key = tuple(
-                names[name] if name in names else _hashable(per_config[name][config]) for name in by
-            )
-            group = found.setdefault((key, split, metric), Group())
-            group.sources.add((cell, config, length))
-            group.add(seeds, values)
+    last: dict[int, tuple[str, list[Any]]] = {}
+    for row in session.execute(_cells(session, selection, columns, "length" in by)):
+        cell, config = (row[0], row[1], row[2]), row[3]
+        arrays = [_array(value, at, last) for at, value in enumerate(row[4:])]
+        known = {**fixed, **dict(zip(CELL, cell, strict=True))}
+        known |= {name: _hashable(values[config]) for name, values in of_config.items()}
+        for names, seeds, values in cut(arrays, tuple(columns), "length" in by):
+            names.update(known)
+            key = (tuple(names[name] for name in by), names["split"], names["metric"])
+            group = found.setdefault(key, Group())
+            group.sources.add((cell, config, names["length"]))
+            group.parts.append((seeds, values))
     return dict(sorted(found.items(), key=lambda item: [_rank(each) for each in _flat(item[0])]))
 
 
 def mixtures(
-    session: Session, groups: Mapping[Key, Group], by: Sequence[str]
+    groups: Mapping[Key, Group], by: Sequence[str], leaves: Mapping[int, Mapping[str, Any]]
 ) -> dict[Key, str | None]:
-    """Name, for each group, what else differs among its runs: other than what it is grouped by."""
-    configs = {config for group in groups.values() for _, config, _ in group.sources}
-    leaves = leaves_of(session, configs)
-    return {key: ", ".join(_mixed(group, leaves, by)) or None for key, group in groups.items()}
+    """Name, for each group, what else differs among its runs: other than what it is grouped by.
+
+    `leaves` are the options of each config that may differ.
+    """
+    told = {
+        config: {name: option_key(flat, name) for name in flat if name not in by}
+        for config, flat in leaves.items()
+    }
+    # Groups of several lengths or metrics are of the same configs.
+    known: dict[frozenset[tuple[Cell, int]], str | None] = {}
+    found: dict[Key, str | None] = {}
+    for key, group in groups.items():
+        sources = frozenset((cell, config) for cell, config, _ in group.sources)
+        if sources not in known:
+            known[sources] = ", ".join(_mixed(sources, told, by)) or None
+        found[key] = known[sources]
+    return found
 
 
-def _mixed(group: Group, leaves: Mapping[int, Mapping[str, Any]], by: Sequence[str]) -> list[str]:
-    cells = {cell for cell, _, _ in group.sources}
+def _mixed(
+    sources: frozenset[tuple[Cell, int]], told: Mapping[int, Mapping[str, str]], by: Sequence[str]
+) -> list[str]:
+    cells = {cell for cell, _ in sources}
     fields = [
         name
-        for at, name in enumerate(("study", "task", "arm"))
+        for at, name in enumerate(CELL)
         if name not in by and len({cell[at] for cell in cells}) > 1
     ]
-    if len({config for _, config, _ in group.sources}) == 1:
-        return fields
     seen: dict[tuple[Cell, str], set[str]] = {}
-    for cell, config, _ in group.sources:
-        for name in leaves[config]:
-            if name not in by:
-                seen.setdefault((cell, name), set()).add(option_key(leaves[config], name))
+    for cell, config in sources if len({config for _, config in sources}) > 1 else ():
+        for name, value in told[config].items():
+            seen.setdefault((cell, name), set()).add(value)
     # What differs between cells alone follows from study, task or arm, which are named already.
     return fields + sorted({name for (_, name), values in seen.items() if len(values) > 1})
 
 
 def _cells(
-    session: Session, selection: Selection, columns: Mapping[str, ColumnElement[Any]]
+    session: Session,
+    selection: Selection,
+    columns: Mapping[str, ColumnElement[Any]],
+    by_length: bool,
 ) -> Select[*tuple[Any, ...]]:
-    """Select, for each cell and config, what `_parts` takes as arrays: a value for each score."""
+    """Select, for each cell and config, what `cut` takes as arrays: a value for each score."""
     keys = (RunRow.study, RunRow.task, RunRow.arm, RunRow.config_id)
-    told = (
-        ScoreRow.split,
-        ScoreRow.metric,
-        ScoreRow.length,
-        RunRow.id,
-        RunRow.seed,
-        ScoreRow.value,
-    )
+    told = (RunRow.seed if by_length else RunRow.id, RunRow.seed, ScoreRow.value)
     array = _aggregate(session)
-    query = select(*keys, *(array(column) for column in (*columns.values(), *told)))
+    query = select(*keys, *(array(column) for column in (*told[by_length:], *columns.values())))
     # An index serves the runs config by config, and another the scores of each, if runs come first.
     query = query.join(ScoreRow, ScoreRow.run_id == RunRow.id + 0)
     query = query.where(*selection.conditions(session, SCORE_COLUMNS))
@@ -125,49 +155,24 @@ def _cells(
     return query.group_by(RunRow.config_id, *keys[:3])
 
 
-def _parts(arrays: Sequence[Sequence[Any]], by_length: bool) -> Iterator[Part]:
-    """Cut the scores of one config into groups, with one value for each run.
-
-    Without the length, the value of a run is its mean over lengths, None where one of them lacks:
-    it would be the mean of the easier lengths.
-    """
-    *own, splits, metrics, lengths, runs, seeds, values = arrays
-    parts: dict[Any, tuple[list[int], list[int], list[float | None]]] = {}
-    places: Any = zip(*own, strict=True) if own else repeat(())
-    names = zip(places, splits, metrics, lengths if by_length else repeat(None), strict=False)
-    for name, run, seed, value in zip(names, runs, seeds, values, strict=False):
-        part = parts.get(name)
-        if part is None:
-            part = parts[name] = ([], [], [])
-        part[0].append(run)
-        part[1].append(seed)
-        part[2].append(value)
-    for name, (of_run, of_seed, each) in parts.items():
-        yield (name, of_seed, each) if by_length else (name, *_means(of_run, of_seed, each))
-
-
-def _means(
-    runs: Sequence[int], seeds: Sequence[int], values: Sequence[float | None]
-) -> tuple[list[int], list[float | None]]:
-    """The mean value of each run, and its seed."""
-    found: dict[int, tuple[int, list[float | None]]] = {}
-    for run, seed, value in zip(runs, seeds, values, strict=True):
-        found.setdefault(run, (seed, []))[1].append(value)
-    means = [
-        None if None in each else sum(value for value in each if value is not None) / len(each)
-        for _, each in found.values()
-    ]
-    return [seed for seed, _ in found.values()], means
+def _is_one(selection: Selection, name: str) -> bool:
+    """Does a selection ask for a single value, which then need not be read again and again?"""
+    return isinstance(selection.match.get(name), str)
 
 
 def _aggregate(session: Session) -> Any:
-    """The function that gathers values into one JSON array."""
+    """The function that gathers values into one array; SQLite has such as JSON text alone."""
     is_sqlite = session.get_bind().dialect.name == "sqlite"
-    return func.json_group_array if is_sqlite else func.json_agg
+    return func.json_group_array if is_sqlite else func.array_agg
 
 
-def _array(value: Any) -> list[Any]:
-    return json.loads(value) if isinstance(value, str) else value
+def _array(value: Any, at: int, last: dict[int, tuple[str, list[Any]]]) -> list[Any]:
+    """The values of an array; configs share seeds and lengths, so these are read once for many."""
+    if not isinstance(value, str):
+        return value
+    if at not in last or last[at][0] != value:
+        last[at] = (value, json.loads(value))
+    return last[at][1]
 
 
 def _config_values(session: Session, name: str) -> dict[int, Any]:

@@ -10,8 +10,8 @@ from store import claims
 from store.connection import make_engine
 from store.keeper import Keeper
 from store.model_files import ModelFiles
-from store.reading import read_runs, read_scores
-from store.records import Claim, Model, PlannedRun, Run, Score
+from store.reading import read_components, read_runs, read_scores
+from store.records import Claim, Component, Model, PlannedRun, Run, Score
 from store.rows import CurveRow, ModelRow, ScoreRow
 from store.schema import Table, now
 from store.values import plain_dict
@@ -196,6 +196,10 @@ class Ledger(Keeper):
     def scores(self, run_ids: Sequence[int]) -> list[Score]:
         """Return the scores of the runs, in the order of the runs' ids."""
         return self._transact(lambda session: read_scores(session, run_ids))
+
+    def components(self, code_hash: str) -> tuple[Component, ...]:
+        """Return the parts that a run's `code_hash` stands for; none where it was not noted."""
+        return self._transact(lambda session: read_components(session, code_hash))
 
     def _change(self, statement: Update) -> bool:
         return self._transact(lambda session: claims.change(session, statement))

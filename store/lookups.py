@@ -5,14 +5,13 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from store.additions import frozen_record
 from store.errors import StoreError, nearest
 from store.frames import Records
 from store.reader import Reader
-from store.reading import read_runs
+from store.reading import frozen_record, read_components, read_runs
 from store.records import Component, Frozen, Model, Run
-from store.rows import ComponentRow, EnvironmentRow, ModelRow, ProtocolRow, RunRow, StudyRow
-from store.selection import RUN_COLUMNS, Selection
+from store.rows import EnvironmentRow, ModelRow, ProtocolRow, RunRow, StudyRow
+from store.selection import RUN_COLUMNS, SCORE_COLUMNS, Selection
 
 
 class Lookups(Reader):
@@ -66,12 +65,7 @@ class Lookups(Reader):
     def components(self, code_hash: str) -> list[Component]:
         """Return the parts that a run's `code_hash` stands for; none where it was not noted."""
 
-        def work(session: Session) -> list[Component]:
-            query = select(ComponentRow).where(ComponentRow.code_hash == code_hash)
-            rows = session.scalars(query.order_by(ComponentRow.kind, ComponentRow.name))
-            return [Component(row.kind, row.name, row.origin, row.source_hash) for row in rows]
-
-        return self._transact(work)
+        return self._transact(lambda session: list(read_components(session, code_hash)))
 
     def studies(self) -> dict[str, str | None]:
         """Return the studies and their descriptions, by name."""
@@ -97,14 +91,15 @@ class Lookups(Reader):
         return self._transact(work)
 
     def names(self, field: str) -> set[Any]:
-        """Return the distinct values of one field of the runs, such as "arm".
+        """Return the distinct values of one field of the runs or their scores, such as "arm".
 
         Raises:
-            StoreError: If a run has no such field.
+            StoreError: If there is no such field.
         """
-        if field not in RUN_COLUMNS:
-            raise StoreError(f"a run has no field {field!r}; {nearest(field, RUN_COLUMNS)}")
-        query = select(RUN_COLUMNS[field]).distinct()
+        known = SCORE_COLUMNS | RUN_COLUMNS
+        if field not in known:
+            raise StoreError(f"a run has no field {field!r}; {nearest(field, known)}")
+        query = select(known[field]).distinct()
         return self._transact(lambda session: set(session.scalars(query)))
 
     def environment(self, environment_id: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Float, cast, func, select
+from sqlalchemy import Float, cast, exists, func, select
 from sqlalchemy.orm import Session
 
 from store.answers import Cost, Failure, Reach, Summary
@@ -79,14 +79,14 @@ def _longest_trained(session: Session, groups: Mapping[Key, Group]) -> dict[Cell
 def costs(session: Session, selection: Selection) -> list[Cost]:
     """Return what each arm costs beside what it reaches; see `Results.cost`."""
     spent = (RunRow.parameters, RunRow.steps, RunRow.wall_seconds, RunRow.cpu_seconds)
-    scored = select(RunRow.id).join(ScoreRow, ScoreRow.run_id == RunRow.id)
+    scored = exists().where(ScoreRow.run_id == RunRow.id)
     scored = scored.where(*selection.conditions(session, SCORE_COLUMNS))
     query = select(
         *(RunRow.study, RunRow.task, RunRow.arm),
         *(func.avg(cast(column, Float)) for column in spent),
         func.max(RunRow.peak_bytes),
     )
-    query = query.where(RunRow.id.in_(scored), RunRow.status == "done")
+    query = query.where(scored, RunRow.status == "done")
     rows = session.execute(query.group_by(RunRow.study, RunRow.task, RunRow.arm))
     found_rows: list[Any] = list(rows)
     by_cell: dict[Cell, Any] = {(row[0], row[1], row[2]): row[3:] for row in found_rows}
@@ -100,22 +100,26 @@ def costs(session: Session, selection: Selection) -> list[Cost]:
         )
         for one in summaries(session, selection, ARM)
     ]
-    return [replace(one, efficient=_efficient(one, found)) for one in found]
+    rivals: dict[tuple[str, ...], list[Cost]] = {}
+    for one in found:
+        rivals.setdefault((one.study, one.task, one.metric), []).append(one)
+    return [
+        replace(one, efficient=_efficient(one, rivals[one.study, one.task, one.metric]))
+        for one in found
+    ]
 
 
-def _efficient(one: Cost, all_of_them: Iterable[Cost]) -> bool:
+def _efficient(one: Cost, rivals: Iterable[Cost]) -> bool:
     """Is no other arm of this study and task both cheaper and better?"""
     if one.value is None or one.wall_seconds is None:
         return False
-    place = (one.study, one.task, one.metric)
-    others = [other for other in all_of_them if (other.study, other.task, other.metric) == place]
     return not any(
         other.value is not None
         and other.wall_seconds is not None
         and other.value >= one.value
         and other.wall_seconds <= one.wall_seconds
         and (other.value, other.wall_seconds) != (one.value, one.wall_seconds)
-        for other in others
+        for other in rivals
     )
 
 

@@ -115,7 +115,8 @@ def _read_server(engine: Engine, query: str) -> Generator[Answer]:
     # The protocol would run several at once, and the second could end the read-only transaction.
     if ";" in statement:
         raise StoreError("sql: one statement at a time")
-    if statement.split(None, 1)[0].upper() not in ("SELECT", "WITH", "VALUES", "TABLE"):
+    first = next(iter(statement.split()), "")
+    if first.upper() not in ("SELECT", "WITH", "VALUES", "TABLE"):
         raise StoreError("sql: a statement that reads begins with SELECT")
     try:
         with engine.connect() as connection:

@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 from store.chunks import chunks
 from store.configs import leaves_of
 from store.options import varying
-from store.records import Curve, Run, Score
-from store.rows import ConfigRow, CurveRow, RunRow, ScoreRow
+from store.records import Component, Curve, Frozen, Run, Score
+from store.rows import ComponentRow, ConfigRow, CurveRow, ProtocolRow, RunRow, ScoreRow
 
 RUN_NAMES = tuple(each.name for each in fields(Run))
 # The config is stored apart, and read once for all the runs that share it.
@@ -126,6 +126,18 @@ def read_scores(session: Session, run_ids: Sequence[int]) -> list[Score]:
         query = select_scores().where(RunRow.id.in_(part)).order_by(RunRow.id, ScoreRow.id)
         found.extend(score for score, _ in score_records(session.execute(query), {}))
     return found
+
+
+def read_components(session: Session, code_hash: str) -> tuple[Component, ...]:
+    """Return the parts that a run's `code_hash` stands for, by kind and name."""
+    query = select(ComponentRow).where(ComponentRow.code_hash == code_hash)
+    rows = session.scalars(query.order_by(ComponentRow.kind, ComponentRow.name))
+    return tuple(Component(row.kind, row.name, row.origin, row.source_hash) for row in rows)
+
+
+def frozen_record(row: ProtocolRow) -> Frozen:
+    """Return a protocol's row as a record."""
+    return Frozen(row.study, row.hash, row.protocol, row.created_at, row.runs_before)
 
 
 def _pages(rows: Iterable[Sequence[Any]], size: int = 500) -> Iterator[list[Sequence[Any]]]:

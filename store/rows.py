@@ -118,9 +118,11 @@ class ComponentRow(Table):
     __tablename__ = "es_components"
 
     code_hash: Mapped[str] = mapped_column(primary_key=True)
-    kind: Mapped[str] = mapped_column(primary_key=True, doc="position, norm, mask, task …")
+    kind: Mapped[str] = mapped_column(
+        primary_key=True, doc="position, mask, task, skeleton, training …"
+    )
     name: Mapped[str] = mapped_column(primary_key=True)
-    origin: Mapped[str] = mapped_column(doc="module:class, or file:class")
+    origin: Mapped[str] = mapped_column(doc="module:class, file:class, or a module")
     source_hash: Mapped[str] = mapped_column(doc="sha256 of the file that defines it")
 
 

@@ -20,24 +20,39 @@ def changed(session: Session, selection: Selection) -> list[Changed]:
     query = select(RunRow.code_hash, RunRow.id, RunRow.arm).where(*selection.conditions(session))
     for code, number, arm in session.execute(query.order_by(RunRow.id)):
         runs.setdefault(code, []).append((number, arm))
-    used: dict[tuple[str, str, str, str], list[tuple[int, str]]] = {}
-    told: set[str | None] = set()
+    used: dict[tuple[str, str, str, str], list[str]] = {}
+    told: dict[str | None, set[str]] = {}
     for row in session.scalars(select(ComponentRow)):
-        told.add(row.code_hash)
+        told.setdefault(row.code_hash, set()).add(row.kind)
         if row.code_hash in runs:
             part = (row.kind, row.name, row.origin, row.source_hash)
-            used.setdefault(part, []).extend(runs[row.code_hash])
-    found = [_compared(*part, sorted(of)) for part, of in sorted(used.items())]
-    silent = sorted(run for code, of in runs.items() if code not in told for run in of)
-    return [one for one in found if one is not None] + _silent(silent)
+            used.setdefault(part, []).append(row.code_hash)
+    found = [
+        _compared(*part, (run for code in codes for run in runs[code]))
+        for part, codes in sorted(used.items())
+    ]
+    silent = [run for code, of in runs.items() if code not in told for run in of]
+    # Runs of an older version noted their parts alone.
+    trained = [
+        run
+        for code, of in runs.items()
+        if not told.get(code, {"training"}) & {"training", "perform"}
+        for run in of
+    ]
+    return [
+        *(one for one in found if one is not None),
+        *_unknown(None, sorted(silent)),
+        *_unknown("training", sorted(trained)),
+    ]
 
 
 def present_hash(origin: str) -> str | None:
     """Return the sha256 of the file that an origin names, as it is now; None where it is gone.
 
-    The file of `module:class` is looked for where an import would look, but nothing is imported.
+    The file of `module:class`, or of a module alone, is looked for where an import would look, but
+    nothing is imported.
     """
-    place = origin.rpartition(":")[0]
+    place = origin.rpartition(":")[0] or origin
     path = Path(place) if place.endswith(".py") else _file_of(place)
     if path is None or not path.is_file():
         return None
@@ -68,16 +83,16 @@ def _compared(
         return None
     nowhere = origin.startswith("__main__:")
     state = "unknown" if nowhere else "missing" if present is None else "changed"
-    arms, numbers = _told(of)
+    arms, numbers = _told(sorted(of))
     return Changed(kind, name, state, origin, len(numbers), arms, numbers, source_hash, present)
 
 
-def _silent(of: list[tuple[int, str]]) -> list[Changed]:
-    """One line for the runs that did not note their parts."""
+def _unknown(kind: str | None, of: list[tuple[int, str]]) -> list[Changed]:
+    """One line for the runs that did not note what they were done by: at all, or of one kind."""
     if not of:
         return []
     arms, numbers = _told(of)
-    return [Changed(None, None, "unknown", None, len(numbers), arms, numbers, None, None)]
+    return [Changed(kind, None, "unknown", None, len(numbers), arms, numbers, None, None)]
 
 
 def _told(of: Iterable[tuple[int, str]]) -> tuple[str, list[int]]:

@@ -29,8 +29,9 @@ def summaries(session: Session, selection: Selection, by: Sequence[str]) -> list
 
 def summarized(session: Session, groups: Mapping[Key, Group], by: Sequence[str]) -> list[Summary]:
     """Return the mean of each of these groups with its interval over seeds."""
-    mixed = mixtures(session, groups, by)
-    floors: Floors = _floors(session, groups) if "length" in by else {}
+    leaves = leaves_of(session, {one for group in groups.values() for _, one, _ in group.sources})
+    mixed = mixtures(groups, by, leaves)
+    floors: Floors = _floors(session, groups, leaves) if "length" in by else {}
     return [
         _summary(key, group, by, _floor(key, group, floors), mixed[key])
         for key, group in groups.items()
@@ -75,7 +76,9 @@ def _floor(key: Key, group: Group, floors: Floors) -> float | None:
     return sum(known) / len(known) if known and len(known) == len(found) else None
 
 
-def _floors(session: Session, groups: Mapping[Key, Group]) -> Floors:
+def _floors(
+    session: Session, groups: Mapping[Key, Group], leaves: Mapping[int, Mapping[str, Any]]
+) -> Floors:
     """The floor of each config, split and length, from one run of each config.
 
     It follows from accuracy a and skill s = (a - floor) / (1 - floor). Configs with the same task
@@ -89,8 +92,7 @@ def _floors(session: Session, groups: Mapping[Key, Group]) -> Floors:
     }
     if not used:
         return {}
-    leaves = leaves_of(session, {config for config, _, _ in used})
-    tasks = {config: _task(options) for config, options in leaves.items()}
+    tasks = {config: _task(leaves[config]) for config in {config for config, _, _ in used}}
     by_task: dict[tuple[Any, str, int], list[float]] = {}
     for config, split, length, floor in session.execute(_measured()):
         if config in tasks:

@@ -59,6 +59,8 @@ def split_number(value: object, at: str) -> tuple[float | None, str | None]:
     Raises:
         StoreError: If the value is not a number.
     """
+    if type(value) is float and math.isfinite(value):
+        return value, None
     value = unwrap_numpy(value)
     if value is None:
         return None, None
@@ -76,7 +78,8 @@ def plain_int(value: object, at: str) -> int:
     Raises:
         StoreError: If the value is not a whole number or needs more than 64 bits.
     """
-    value = unwrap_numpy(value)
+    if type(value) is not int:
+        value = unwrap_numpy(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise StoreError(f"{at} must be a whole number; got {value!r:.80}")
     if not -(2**63) <= value < 2**63:

@@ -53,11 +53,11 @@ def format_for(style: str | None, out: str | None, otherwise: str = "table") -> 
     return style
 
 
-def write(table: Table, style: str, out: str | None) -> int:
+def write(table: Table, style: str, out: str | None, overwrite: bool = False) -> int:
     """Write a table to a file, all of it or nothing, or to stdout; return how many rows.
 
     Raises:
-        StoreError: If the file cannot be written.
+        StoreError: If the file cannot be written, or is there and may not be overwritten.
     """
     count = [0]
 
@@ -71,6 +71,8 @@ def write(table: Table, style: str, out: str | None) -> int:
     if out is None:
         _write_text(counted, style, sys.stdout)
         return count[0]
+    if not overwrite and os.path.lexists(out):
+        raise StoreError(f"{out} exists; name a new file, or replace it with --overwrite")
     with _replacing(Path(out)) as beside:
         if style == "parquet":
             from store.parquet import write_parquet

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, cast
 
 from store.errors import StoreError, nearest
@@ -13,7 +14,9 @@ from store.schema import now
 from store.values import plain_dict, plain_int, split_number, unwrap_numpy
 
 SCORE_KEYS = ("split", "length", "metric", "bin", "n", "correct", "value")
+SCORE_NEEDS = frozenset(SCORE_KEYS) - {"bin", "correct"}
 CURVE_KEYS = ("step", "metric", "value")
+CURVE_NEEDS = frozenset(CURVE_KEYS)
 # A Score or Curve that was read may be written again; these are set by the ledger.
 IGNORED_KEYS = frozenset(
     {"run_id", "study", "task", "arm", "phase", "seed", "status", "options", "created_at", "source"}
@@ -65,7 +68,7 @@ def score_rows(
     """
     rows: list[dict[str, Any]] = []
     for score in scores:
-        found = _keys(score, SCORE_KEYS, optional=("bin", "correct"), what="score")
+        found = _keys(score, SCORE_KEYS, SCORE_NEEDS, "score")
         value, status = split_number(found["value"], "a score's value")
         rows.append(
             {
@@ -94,7 +97,7 @@ def curve_rows(run_id: int, curves: Iterable[object]) -> list[dict[str, Any]]:
     """
     rows: list[dict[str, Any]] = []
     for point in curves:
-        found = _keys(point, CURVE_KEYS, optional=(), what="curve point")
+        found = _keys(point, CURVE_KEYS, CURVE_NEEDS, "curve point")
         rows.append(
             {
                 "run_id": run_id,
@@ -154,25 +157,27 @@ def storable_text(value: str) -> str:
 
 
 def _keys(
-    item: object, allowed: Sequence[str], *, optional: Sequence[str], what: str
+    item: object, allowed: Sequence[str], needed: frozenset[str], what: str
 ) -> Mapping[str, object]:
-    if is_dataclass(item) and not isinstance(item, type):
+    if isinstance(item, Mapping):
+        found = cast("Mapping[str, object]", item)
+    elif is_dataclass(item) and not isinstance(item, type):
         found = {name: getattr(item, name) for name in item.__dataclass_fields__}
         found = {name: value for name, value in found.items() if name not in IGNORED_KEYS}
-    elif isinstance(item, Mapping):
-        found = dict(cast("Mapping[str, object]", item))
     else:
         raise StoreError(f"a {what} must be a mapping or a dataclass; got {type(item).__name__}")
+    if not needed <= found.keys():
+        missing = [name for name in allowed if name in needed and name not in found]
+        raise StoreError(f"a {what} lacks {', '.join(missing)}; got {sorted(found)}")
     for name in found:
         if name not in allowed:
             raise StoreError(f"a {what} has no {name!r}; {nearest(str(name), allowed)}")
-    missing = [name for name in allowed if name not in found and name not in optional]
-    if missing:
-        raise StoreError(f"a {what} lacks {', '.join(missing)}; got {sorted(found)}")
     return found
 
 
 def _text(value: object, at: str) -> str:
+    if type(value) is str:
+        return value
     value = unwrap_numpy(value)
     if not isinstance(value, str):
         raise StoreError(f"{at} must be text; got {value!r:.80}")
@@ -180,9 +185,8 @@ def _text(value: object, at: str) -> str:
 
 
 def _refuse_repeats(rows: list[dict[str, Any]], names: Sequence[str], what: str) -> None:
-    seen: set[tuple[object, ...]] = set()
-    for row in rows:
-        key = tuple(row[name] for name in names)
-        if key in seen:
-            raise StoreError(f"a {what} is given twice: {dict(zip(names, key, strict=True))}")
-        seen.add(key)
+    keys = list(map(itemgetter(*names), rows))
+    if len(set(keys)) == len(keys):
+        return
+    twice = next(key for at, key in enumerate(keys) if key in keys[:at])
+    raise StoreError(f"a {what} is given twice: {dict(zip(names, twice, strict=True))}")

@@ -18,7 +18,7 @@ from studies.worker import Board, Job, is_alive, validation_nll, work
 
 if TYPE_CHECKING:
     from store.ledger import Ledger
-    from store.records import PlannedRun, Run
+    from store.records import Component, PlannedRun, Run
 
 POLL_SECONDS = 0.25
 RECOVER_SECONDS = 5.0
@@ -112,13 +112,20 @@ class Conductor:
         return any(status not in FINISHED for status in self.advance().values())
 
     def changed(self) -> dict[str, list[int]]:
-        """The runs of each arm that were done with another source of its built-in parts."""
+        """The runs of each arm that were done with another source of what they note.
+
+        Runs of an older version note less; what they do not note is not compared.
+        """
         found: dict[str, list[int]] = {}
+        noted: dict[str | None, tuple[Component, ...]] = {None: ()}
         for cell, runs in self.runs().items():
-            now = self.plan.code_hash(cell)
-            stale = [run.id for run in runs if run.code_hash != now]
-            if stale:
-                found.setdefault(cell.arm, []).extend(stale)
+            now = {(part.kind, part.name): part.source_hash for part in self.plan.parts(cell)}
+            for run in runs:
+                if run.code_hash not in noted:
+                    noted[run.code_hash] = self.ledger.components(run.code_hash)
+                parts = noted[run.code_hash]
+                if any(now.get((one.kind, one.name)) != one.source_hash for one in parts):
+                    found.setdefault(cell.arm, []).append(run.id)
         return found
 
     def runs(self) -> dict[Cell, list["Run"]]:

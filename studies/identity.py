@@ -15,9 +15,19 @@ from studies.settings import RunConfig
 if TYPE_CHECKING:
     from store.records import Component
 
+# What numbers rest on besides the parts that a config names.
+SKELETON = ("variants.encoder", "variants.block", "variants.multihead", "variants.embedding")
+TRAINING = (
+    *("studies.train_and_score", "studies.training", "studies.schedules"),
+    *("studies.data", "studies.seeds", "studies.evaluation"),
+)
+
 
 def components(config: RunConfig) -> tuple["Component", ...]:
-    """The source of each part of a run and of its task's generator, as it is now."""
+    """The source of each part of a run, of its task's generator, and of what they are put into.
+
+    That is the skeleton of an encoder and the training loop, each file on its own.
+    """
     from store.records import Component
 
     parts = [
@@ -28,7 +38,11 @@ def components(config: RunConfig) -> tuple["Component", ...]:
         Component(kind, name, origin=name, source_hash=_hash_of_file(path))
         for kind, name, path in _functions_of(config)
     ]
-    return (*parts, *functions)
+    machinery = [
+        Component(kind, module.rpartition(".")[2], module, _hash_of_file(_file_of(module)))
+        for kind, module in _machinery_of(config)
+    ]
+    return (*parts, *functions, *machinery)
 
 
 def hash_of_code(parts: Iterable["Component"]) -> str:
@@ -77,6 +91,19 @@ def _functions_of(config: RunConfig) -> Iterator[tuple[str, str, Path]]:
         chosen: Any = getattr(config, kind)
         if chosen is not None:
             yield kind, chosen.name, references.source_of(chosen.name)
+
+
+def _machinery_of(config: RunConfig) -> Iterator[tuple[str, str]]:
+    """The modules of ours that a run is done by, each with its kind."""
+    if config.encoder is not None:
+        yield from (("skeleton", module) for module in SKELETON)
+    if config.perform is None:
+        yield from (("training", module) for module in TRAINING)
+
+
+def _file_of(module: str) -> Path:
+    # Beside this one, without an import of what may be heavy.
+    return Path(__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py")
 
 
 def _hash_of_file(path: Path) -> str:

@@ -15,7 +15,7 @@ from studies.settings import RunConfig, check_run, task_of
 from studies.study import Study
 
 if TYPE_CHECKING:
-    from store.records import PlannedRun
+    from store.records import Component, PlannedRun
 
 Setting = Mapping[str, Any]
 """What tuning tries: dotted keys with values."""
@@ -150,9 +150,9 @@ class Plan:
             if setting is not None:
                 yield from self.confirming(cell, setting)
 
-    def code_hash(self, cell: Cell) -> str:
-        """The fingerprint of the source of every part of a cell's runs, as it is now."""
-        return hash_of_code(components(self.config(cell)))
+    def parts(self, cell: Cell) -> tuple["Component", ...]:
+        """The source of every part of a cell's runs, as it is now."""
+        return components(self.config(cell))
 
     def runs(
         self, cell: Cell, setting: Setting, phase: str, seeds: Iterable[int]

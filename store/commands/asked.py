@@ -53,6 +53,9 @@ OnlyChanged = Annotated[
 Out = Annotated[
     str | None, typer.Option(help="Write to this file, in the format that its suffix names.")
 ]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace the file of --out where there is one.")
+]
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class Asked:
     columns: str | None
     only_changed: bool
     out: str | None
+    overwrite: bool
 
     def selection(self, **match: object) -> "Selection":
         """Return which runs are meant, after a look at whether the names exist."""
@@ -112,7 +116,7 @@ class Asked:
 
     def write(self, table: Table, style: str) -> None:
         """Write a table where it was asked for."""
-        count = write(table, style, self.out)
+        count = write(table, style, self.out, self.overwrite)
         if self.out is not None:
             print(f"{count} rows are in {self.out}", file=sys.stderr)
 
@@ -157,6 +161,7 @@ def _common(phase: str, current: bool) -> list[Parameter]:
         "columns": (Columns, None),
         "only_changed": (OnlyChanged, False),
         "out": (Out, None),
+        "overwrite": (Overwrite, False),
     }
     assert list(options) == [each.name for each in fields(Asked)][1:]
     return [

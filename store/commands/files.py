@@ -14,6 +14,7 @@ from store.commands.asked import (
     Format,
     Limit,
     Out,
+    Overwrite,
     Study,
     Task,
     Where,
@@ -28,14 +29,14 @@ FAILED = 1
 
 
 @app.command()
-def schema(style: Format = None, out: Out = None) -> None:
+def schema(style: Format = None, out: Out = None, overwrite: Overwrite = False) -> None:
     """Print every table, view and column, and what it means."""
 
     def work() -> None:
         from store.documented import COLUMNS, schema_rows
 
         rows = schema_rows()
-        write(Table(COLUMNS, lambda: rows), format_for(style, out), out)
+        write(Table(COLUMNS, lambda: rows), format_for(style, out), out, overwrite)
 
     guard(work)
 
@@ -47,6 +48,7 @@ def sql(
     style: Format = None,
     limit: Limit = None,
     out: Out = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Run one SQL statement; it can read only, for certain."""
 
@@ -67,7 +69,8 @@ def sql(
                     yield dict(zip(columns, row, strict=True))
 
         page = list(rows()) if paged else []
-        write(Table(columns, (lambda: page[:PAGE]) if paged else rows), wanted, out)
+        table = Table(columns, (lambda: page[:PAGE]) if paged else rows)
+        write(table, wanted, out, overwrite)
         if len(page) > PAGE:
             print(f"the first {PAGE} rows; --limit N shows more", file=sys.stderr)
 

@@ -6,7 +6,7 @@ import typer
 
 from store.commands.asked import Asked, asking
 from store.commands.rows import warn_of_mixtures
-from store.errors import StoreError
+from store.errors import StoreError, nearest
 from store.printing import telling
 
 Metric = Annotated[str, typer.Option(help="accuracy, exact, skill, nll …")]
@@ -27,10 +27,12 @@ def lengths(
     if below is not None:
         found = asked.results.below(below, metric=metric, split=split, **chosen)
         rows, columns = found.rows(), found.columns()
+        _refuse_unknown(asked, rows, metric=metric, split=split)
         asked.show(rows, columns, [name for name in columns if name != "mixed"])
     else:
         means = asked.results.summary(metric=metric, split=split, **chosen)
         rows, columns = means.rows(), means.columns()
+        _refuse_unknown(asked, rows, metric=metric, split=split)
         if asked.format() == "table" and not asked.names() and asked.out is None:
             asked.show(*_by_length(rows))
         else:
@@ -65,19 +67,31 @@ def cost(
     match: dict[str, Any] = {} if length is None else {"length": length}
     found = asked.results.cost(metric=metric, split=split, **_chosen(asked), **match)
     rows, columns = found.rows(), found.columns()
+    _refuse_unknown(asked, rows, metric=metric, split=split)
     asked.show(rows, columns, [name for name in columns if name != "mixed"])
     warn_of_mixtures(rows)
 
 
 @asking(phase="all")
 def changed(asked: Asked) -> None:
-    """Print parts whose source has changed since their runs."""
+    """Print parts whose source has changed since their runs.
+
+    The skeleton of the encoder and the training loop are among them, file by file.
+    """
     found = asked.results.changed(**_chosen(asked))
     columns = found.columns()
     hidden = ("run_ids", "source_hash", "present_hash")
     rows = [{**row, "first_run": min(row["run_ids"])} for row in found.rows()]
     shown = [*(name for name in columns if name not in hidden), "first_run"]
     asked.show(rows, [*columns, "first_run"], shown)
+
+
+def _refuse_unknown(asked: Asked, rows: list[dict[str, Any]], **given: str) -> None:
+    """Tell an empty answer to a question that was mistyped from one to which there is nothing."""
+    for field, value in given.items() if not rows else ():
+        known = asked.results.names(field)
+        if known and value not in known:
+            raise StoreError(f"no {field} is named {value!r}; {nearest(value, known)}")
 
 
 def _chosen(asked: Asked) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from store.commands.app import DEFAULT_STORAGE, Storage, app, with_results
-from store.commands.asked import Format, Out
+from store.commands.asked import Format, Out, Overwrite
 from store.writers import Table, format_for, write
 
 if TYPE_CHECKING:
@@ -11,7 +11,12 @@ if TYPE_CHECKING:
 
 
 @app.command()
-def studies(storage: Storage = DEFAULT_STORAGE, style: Format = None, out: Out = None) -> None:
+def studies(
+    storage: Storage = DEFAULT_STORAGE,
+    style: Format = None,
+    out: Out = None,
+    overwrite: Overwrite = False,
+) -> None:
     """Print the studies, with their runs in each status."""
 
     def work(results: "Results") -> None:
@@ -23,7 +28,7 @@ def studies(storage: Storage = DEFAULT_STORAGE, style: Format = None, out: Out =
             for name, description in results.studies().items()
         ]
         table = Table(["study", *STATUSES, "description"], lambda: rows)
-        write(table, format_for(style, out), out)
+        write(table, format_for(style, out), out, overwrite)
 
     with_results(storage, work)
 

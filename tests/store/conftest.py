@@ -4,11 +4,13 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from store.ledger import Ledger
 from store.records import PlannedRun
+from tests.store.postgres import Server, serving
 
 MakeRun = Callable[..., PlannedRun]
 
@@ -61,5 +63,49 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ledger(template: Path, path: Path, url: str) -> Iterator[Ledger]:
     shutil.copy(template, path)
     ledger = Ledger.open(url)
+    yield ledger
+    ledger.close()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A PostgreSQL server; what asks for it is skipped where none can be had."""
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+def server_url(server: Server) -> Iterator[str]:
+    """An empty database of the server."""
+    with server.database(f"sandbox_{uuid4().hex}") as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def server_template(server: Server) -> Iterator[str]:
+    """The name of a database with our tables, of which others are copies."""
+    name = f"template_{uuid4().hex}"
+    with server.database(name) as url:
+        Ledger.create(url).close()
+        yield name
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def any_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database of each kind that can hold results, with our tables."""
+    if request.param == "sqlite":
+        path = tmp_path / "sandbox.db"
+        shutil.copy(request.getfixturevalue("template"), path)
+        yield f"sqlite:///{path}"
+    else:
+        server: Server = request.getfixturevalue("server")
+        name = f"sandbox_{uuid4().hex}"
+        with server.database(name, request.getfixturevalue("server_template")) as url:
+            yield url
+
+
+@pytest.fixture
+def any_ledger(any_url: str) -> Iterator[Ledger]:
+    ledger = Ledger.open(any_url)
     yield ledger
     ledger.close()

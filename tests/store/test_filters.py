@@ -10,15 +10,29 @@ from hypothesis import strategies as st
 
 from store import Ledger, Results, StoreError
 from store.records import PlannedRun
+from tests.store.postgres import Server
 
 MakeRun = Callable[..., PlannedRun]
 POSITIONS = ("rope", "alibi", "none")
 
 
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def place(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """A filter means the same in each kind of database."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path_factory.mktemp('filters') / 'sandbox.db'}"
+    else:
+        server: Server = request.getfixturevalue("server")
+        with server.database("filters") as url:
+            yield url
+
+
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory, make_run: MakeRun) -> Iterator[Results]:
+def results(place: str, make_run: MakeRun) -> Iterator[Results]:
     """Twelve runs with scores, some of them missing."""
-    url = f"sqlite:///{tmp_path_factory.mktemp('filters') / 'sandbox.db'}"
+    url = place
     ledger = Ledger.create(url)
     ids = ledger.plan(
         [

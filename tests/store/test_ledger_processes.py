@@ -1,18 +1,36 @@
 """Several processes share one database: each run is done once, and a killed one's is done again."""
 
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from store.ledger import Ledger
 from store.records import PlannedRun
+from store.results import Results
 
 MakeRun = Callable[..., PlannedRun]
 ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def url(any_url: str) -> str:
+    return any_url
+
+
+@pytest.fixture
+def ledger(any_ledger: Ledger) -> Ledger:
+    return any_ledger
+
+
+@pytest.fixture
+def url_of_a_new_file(path: Path) -> str:
+    return f"sqlite:///{path}"
+
 
 START = """
 import sys
@@ -111,12 +129,14 @@ def test_a_killed_workers_run_is_done_again(ledger: Ledger, url: str, make_run: 
     assert ledger.finish(claim, "done")
 
 
-def test_two_parents_may_create_and_plan_at_once(url: str, path: Path) -> None:
-    with workers(PLAN, url, ["a", "b"]) as processes:
+@pytest.mark.parametrize("kind", ["url_of_a_new_file", "server_url"])
+def test_two_parents_may_create_and_plan_at_once(request: pytest.FixtureRequest, kind: str) -> None:
+    place: str = request.getfixturevalue(kind)
+    with workers(PLAN, place, ["a", "b"]) as processes:
         go(processes)
         printed = [process.communicate()[0] for process in processes]
         assert [process.returncode for process in processes] == [0, 0]
     assert printed[0] == printed[1]
-    connection = sqlite3.connect(path)
-    assert connection.execute("SELECT count(*) FROM es_runs").fetchone() == (60,)
-    connection.close()
+    results = Results(place)
+    assert len(results.runs()) == 60
+    results.close()

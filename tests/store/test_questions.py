@@ -12,6 +12,18 @@ from store.records import PlannedRun
 from store.sources import present_hash
 
 MakeRun = Callable[..., PlannedRun]
+
+
+@pytest.fixture
+def url(any_url: str) -> str:
+    return any_url
+
+
+@pytest.fixture
+def ledger(any_ledger: Ledger) -> Ledger:
+    return any_ledger
+
+
 # value by arm, length and seed; the floor of a task of four answers is 0.25
 VALUES = {
     "rope": {16: (1.0, 0.98), 32: (0.97, 0.95), 64: (0.85, 0.91)},

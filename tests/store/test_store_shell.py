@@ -1,5 +1,6 @@
 """The command line as a process: it starts lightly and lives with pipes."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -65,3 +66,27 @@ def test_a_pipe_gets_whole_lines(ledger: Ledger, url: str, make_run: MakeRun) ->
     done = run_python("-m", "store", "runs", "--storage", url)
     assert "s" * 300 in done.stdout
     assert len(done.stdout.splitlines()) == 3
+
+
+def test_ctrl_c_ends_a_long_query(ledger: Ledger, url: str) -> None:
+    """The first rows are printed; the last one would never come."""
+    query = (
+        "with recursive few(i) as (select 1 union all select i + 1 from few limit 9000), "
+        "endless(i) as (select 1 union all select i + 1 from endless) "
+        "select i from few union all select count(*) from endless"
+    )
+    words = ["-m", "store", "sql", query, "--format", "csv", "--storage", url]
+    with subprocess.Popen(
+        [sys.executable, *words],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "i\n"
+        process.send_signal(signal.SIGINT)
+        told = process.stderr.read()
+        process.stdout.read()
+    assert (process.returncode, told) == (130, "stopped\n")

@@ -1,0 +1,137 @@
+"""Tables as files: each format reads back as what was stored, and no file is lost."""
+
+import csv
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+from typer.testing import CliRunner, Result
+
+from store import Ledger
+from store.__main__ import app
+from store.records import PlannedRun
+
+MakeRun = Callable[..., PlannedRun]
+
+
+def call(*words: str) -> Result:
+    return CliRunner().invoke(app, list(words))
+
+
+@pytest.fixture
+def filled(ledger: Ledger, make_run: MakeRun, url: str) -> str:
+    """Two runs, one with a score that is not finite; the seed of one needs 64 bits."""
+    claim = ledger.claim("w", ledger.plan([make_run(2**62, arm="größe 🙂"), make_run(1)]))
+    assert claim is not None
+    score = {"split": "test", "metric": "accuracy", "n": 4}
+    finite = {**score, "length": 8, "correct": 1, "value": 0.1 + 0.2}
+    ledger.finish(claim, "done", scores=[finite, {**score, "length": 16, "value": float("nan")}])
+    return url
+
+
+def test_parquet_keeps_types_and_what_lacks(filled: str, tmp_path: Path) -> None:
+    target = tmp_path / "scores.parquet"
+    assert call("scores", "--storage", filled, "--out", str(target)).exit_code == 0
+    table = parquet.read_table(target)
+    assert table.column("value").to_pylist() == [0.1 + 0.2, None]
+    assert table.column("length").to_pylist() == [8, 16]
+    assert table.column("seed").to_pylist() == [2**62] * 2
+    assert table.column("arm").to_pylist() == ["größe 🙂"] * 2
+    types = {field.name: str(field.type) for field in table.schema}
+    assert (types["value"], types["length"], types["arm"]) == ("double", "int64", "string")
+    # a column in which every value lacks holds text, as none is known to be otherwise
+    assert table.column("bin").to_pylist() == [None, None]
+
+
+def test_parquet_keeps_instants_and_configs(filled: str, tmp_path: Path) -> None:
+    target = tmp_path / "runs.parquet"
+    before = datetime.now(UTC)
+    assert call("export", "runs", "--storage", filled, "--out", str(target)).exit_code == 0
+    table = parquet.read_table(target)
+    first, waiting = table.column("finished_at").to_pylist()
+    assert first.tzinfo is not None
+    assert first <= before
+    assert waiting is None
+    assert json.loads(table.column("config").to_pylist()[0])["training"]["learning_rate"] == 0.001
+    assert table.column("seed").to_pylist() == [2**62, 1]
+
+
+def test_csv_and_json_give_every_digit(filled: str, tmp_path: Path) -> None:
+    for suffix in ("csv", "json"):
+        words = ("scores", "--storage", filled, "--out", str(tmp_path / f"scores.{suffix}"))
+        assert call(*words).exit_code == 0
+    with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
+        told = list(csv.DictReader(file))
+    assert float(told[0]["value"]) == 0.1 + 0.2
+    assert (told[1]["value"], told[0]["arm"]) == ("", "größe 🙂")
+    rows = json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))
+    assert [row["value"] for row in rows] == [0.1 + 0.2, None]
+    assert rows[0]["seed"] == 2**62
+
+
+@pytest.mark.parametrize("name", ["kept.csv", "kept.json", "kept.md", "kept.parquet", "kept.txt"])
+def test_a_file_is_replaced_when_that_is_asked_alone(
+    filled: str, tmp_path: Path, name: str
+) -> None:
+    target = tmp_path / name
+    target.write_text("precious")
+    words = ("scores", "--storage", filled, "--out", str(target))
+
+    refused = call(*words)
+
+    assert refused.exit_code == 2
+    assert f"{target} exists; name a new file, or replace it with --overwrite" in refused.stderr
+    assert target.read_text() == "precious"
+    replaced = call(*words, "--overwrite")
+    assert (replaced.exit_code, replaced.stderr) == (0, f"2 rows are in {target}\n")
+    assert not target.read_bytes().startswith(b"precious")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["studies"],
+        ["schema"],
+        ["sql", "select 1"],
+        ["runs"],
+        ["export", "curves"],
+        ["lengths"],
+        ["failures"],
+    ],
+)
+def test_no_command_replaces_a_file_unasked(filled: str, tmp_path: Path, words: list[str]) -> None:
+    target = tmp_path / "kept.csv"
+    target.write_text("precious")
+    storage = [] if words == ["schema"] else ["--storage", filled]
+    assert call(*words, *storage, "--out", str(target)).exit_code == 2
+    assert target.read_text() == "precious"
+    assert call(*words, *storage, "--out", str(target), "--overwrite").exit_code == 0
+    assert target.read_text() != "precious"
+
+
+def test_a_link_to_nowhere_is_a_file_that_is_there(filled: str, tmp_path: Path) -> None:
+    target = tmp_path / "link.csv"
+    target.symlink_to(tmp_path / "nowhere.csv")
+    assert call("scores", "--storage", filled, "--out", str(target)).exit_code == 2
+    assert target.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--out", "x.xlsx"], "no format has the suffix '.xlsx'"),
+        (["--out", "x"], "no format has the suffix ''"),
+        (["--format", "parquet"], "parquet is not for a terminal; name a file with --out"),
+        (["--out", "none/x.csv"], "none/x.csv cannot be written: No such file or directory"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_told(
+    filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = call("scores", "--storage", filled, *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
