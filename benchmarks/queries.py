@@ -68,12 +68,12 @@ def fill(url: str, runs: int) -> Ledger:
     over |= {"started_at": now(), "finished_at": now()}
     engine = make_engine(url)
     with engine.begin() as connection:
-        connection.execute(update(RunRow.__table__).values(over))
+        connection.execute(update(RunRow).values(over))
         for start in range(1, runs + 1, 5000):
             rows = (
                 score_rows(one, scores(one)) for one in range(start, min(start + 5000, runs + 1))
             )
-            connection.execute(insert(ScoreRow.__table__), list(chain.from_iterable(rows)))
+            connection.execute(insert(ScoreRow), list(chain.from_iterable(rows)))
     engine.dispose()
     return ledger
 

@@ -162,8 +162,8 @@ def write_results(
     for table in RESULTS:
         session.execute(delete(table).where(table.run_id == claim.run.id))
         if rows[table]:
-            # As plain rows: as objects of the ORM they would cost twice as much.
-            session.connection().execute(insert(table.__table__), rows[table])
+            # By the connection, as plain rows: a session would make objects of the ORM.
+            session.connection().execute(insert(table), rows[table])
     return True
 
 

@@ -166,6 +166,12 @@ def _sqlite_path(url: URL) -> Path:
 
 
 def _check_file(path: Path, *, must_exist: bool) -> None:
+    try:
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise StoreError(f"{path} cannot be opened: {error.strerror or error}") from error
     if path.is_dir():
         raise StoreError(f"{path} is a directory; name a database file in it")
     if not path.exists():

@@ -9,10 +9,12 @@ Part = tuple[list[int], Seeds, Values]
 
 
 def cut(
-    arrays: Sequence[list[Any]], columns: Sequence[str], by_length: bool
-) -> Iterator[tuple[dict[str, Any], Seeds, Values]]:
+    arrays: Sequence[list[Any]], length_at: int, by_length: bool
+) -> Iterator[tuple[tuple[Any, ...], Seeds, Values]]:
     """Cut the scores of one config into groups, with one value for each run.
 
+    The arrays are the runs, unless by length, then seeds, values, and what tells groups apart, of
+    which the length is at `length_at`.
     Without the length, the value of a run is its mean over lengths, None where one of them lacks:
     it would be the mean of the easier lengths.
     """
@@ -26,14 +28,13 @@ def cut(
         each += values[at::size]
     if by_length:
         for key, (_, of_seed, each) in parts.items():
-            yield dict(zip(columns, key, strict=True)), of_seed, each
+            yield key, of_seed, each
         return
     lengths: dict[tuple[Any, ...], list[Part]] = {}
-    place = columns.index("length")
     for key, part in parts.items():
-        lengths.setdefault((*key[:place], None, *key[place + 1 :]), []).append(part)
+        lengths.setdefault((*key[:length_at], None, *key[length_at + 1 :]), []).append(part)
     for key, own in lengths.items():
-        yield dict(zip(columns, key, strict=True)), *_means(own)
+        yield key, *_means(own)
 
 
 def _repeat(runs: Sequence[int], columns: Sequence[list[Any]]) -> int:

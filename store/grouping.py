@@ -3,14 +3,13 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import Session
 
 from store.config_columns import KINDS, kind_value, whole_value
-from store.cutting import Seeds, Values, cut, mean_of
+from store.cutting import Seeds, Values, cut
 from store.errors import StoreError, nearest
 from store.options import option_key
 from store.rows import ConfigRow, RunRow, ScoreRow
@@ -49,23 +48,18 @@ class Group:
     def by_seed(self) -> list[float]:
         """The mean of each seed that has a value, in the order of the seeds."""
         seeds = self.parts[0][0]
-        rows: Iterable[Sequence[float | None]]
-        if len(set(seeds)) == len(seeds) and all(own == seeds for own, _ in self.parts):
+        columns = [values for _, values in self.parts]
+        alike = len(set(seeds)) == len(seeds) and all(own == seeds for own, _ in self.parts)
+        if alike and not any(None in values for values in columns):
             # As a rule every config was run once with each seed: all are taken at once.
-            rows = zip(*(values for _, values in self.parts), strict=True)
-        else:
-            found: dict[int, list[float | None]] = {}
-            for own, values in self.parts:
-                for seed, value in zip(own, values, strict=True):
+            totals: Iterable[float] = map(sum, zip(*cast("Any", columns), strict=True))
+            return [total / len(columns) for _, total in sorted(zip(seeds, totals, strict=True))]
+        found: dict[int, list[float]] = {}
+        for own, values in self.parts:
+            for seed, value in zip(own, values, strict=True):
+                if value is not None:
                     found.setdefault(seed, []).append(value)
-            seeds, rows = list(found), found.values()
-        ordered = sorted(zip(seeds, rows, strict=True), key=itemgetter(0))
-        means = (mean_of(row) if None not in row else _mean_of_rest(row) for _, row in ordered)
-        return [mean for mean in means if mean is not None]
-
-
-def _mean_of_rest(row: Sequence[float | None]) -> float | None:
-    return mean_of([value for value in row if value is not None])
+        return [sum(each) / len(each) for _, each in sorted(found.items())]
 
 
 Key = tuple[tuple[Any, ...], str, str]
@@ -78,9 +72,16 @@ def grouped(session: Session, selection: Selection, by: Sequence[str]) -> dict[K
         StoreError: If something is named that scores cannot be grouped by.
     """
     of_config = {name: _config_values(session, name) for name in by if name not in GROUPED}
-    fixed = {name: selection.match[name] for name in SPLIT_METRIC if _is_one(selection, name)}
+    fixed: dict[str, Any] = {
+        name: selection.match[name] for name in SPLIT_METRIC if _is_one(selection, name)
+    }
     wanted = dict.fromkeys([*SPLIT_METRIC, "length", *by])
     columns = {name: GROUPED[name] for name in wanted if name not in {*CELL, *fixed, *of_config}}
+    # Of a group's names these are of the scores; the others are of their config as a whole.
+    places = [(at, list(columns).index(name)) for at, name in enumerate(by) if name in columns]
+    ends = {
+        name: list(columns).index(name) for name in ("split", "metric", "length") if name in columns
+    }
     found: dict[Key, Group] = {}
     last: dict[int, tuple[str, list[Any]]] = {}
     for row in session.execute(_cells(session, selection, columns, "length" in by)):
@@ -88,11 +89,15 @@ def grouped(session: Session, selection: Selection, by: Sequence[str]) -> dict[K
         arrays = [_array(value, at, last) for at, value in enumerate(row[4:])]
         known = {**fixed, **dict(zip(CELL, cell, strict=True))}
         known |= {name: _hashable(values[config]) for name, values in of_config.items()}
-        for names, seeds, values in cut(arrays, tuple(columns), "length" in by):
-            names.update(known)
-            key = (tuple(names[name] for name in by), names["split"], names["metric"])
-            group = found.setdefault(key, Group())
-            group.sources.add((cell, config, names["length"]))
+        whole = [known.get(name) for name in by]
+        for own, seeds, values in cut(arrays, ends["length"], "length" in by):
+            for at, place in places:
+                whole[at] = own[place]
+            split, metric = (
+                own[ends[name]] if name in ends else fixed[name] for name in SPLIT_METRIC
+            )
+            group = found.setdefault((tuple(whole), split, metric), Group())
+            group.sources.add((cell, config, own[ends["length"]]))
             group.parts.append((seeds, values))
     return dict(sorted(found.items(), key=lambda item: [_rank(each) for each in _flat(item[0])]))
 

@@ -121,9 +121,10 @@ class Conductor:
         for cell, runs in self.runs().items():
             now = {(part.kind, part.name): part.source_hash for part in self.plan.parts(cell)}
             for run in runs:
-                if run.code_hash not in noted:
-                    noted[run.code_hash] = self.ledger.components(run.code_hash)
-                parts = noted[run.code_hash]
+                code = run.code_hash
+                if code is not None and code not in noted:
+                    noted[code] = self.ledger.components(code)
+                parts = noted[code]
                 if any(now.get((one.kind, one.name)) != one.source_hash for one in parts):
                     found.setdefault(cell.arm, []).append(run.id)
         return found

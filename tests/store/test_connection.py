@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 from store import Ledger, Results, StoreError, make_engine
 from store.records import PlannedRun
+from tests.store.ordinary_user import ordinary_user, shared_folder
 
 MakeRun = Callable[..., PlannedRun]
 
@@ -151,12 +152,16 @@ def test_a_password_is_not_shown() -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
-def test_a_file_without_permission_is_refused(ledger: Ledger, url: str, path: Path) -> None:
+def test_a_file_without_permission_is_refused(ledger: Ledger, path: Path) -> None:
     ledger.close()
-    path.chmod(0)
-    with pytest.raises(StoreError, match="cannot be read: Permission denied"):
-        Results(url)
+    with shared_folder() as folder:
+        hidden = Path(shutil.copy(path, folder / "hidden.db"))
+        hidden.chmod(0)
+        with (
+            ordinary_user(),
+            pytest.raises(StoreError, match=r"hidden\.db.*(permission denied|unable to open)"),
+        ):
+            Results(f"sqlite:///{hidden}")
 
 
 def test_an_unreadable_file_is_refused(

@@ -1,5 +1,6 @@
 """A server keeps what a file keeps, answers alike, and lets nothing more through."""
 
+import hashlib
 import math
 import subprocess
 import sys
@@ -27,6 +28,7 @@ MakeRun = Callable[..., PlannedRun]
 ROOT = Path(__file__).resolve().parents[2]
 AWKWARD = "größer – 🙂 'quoted' \"twice\" 100 %"
 PARTS = (Component("position", "rope", "variants.positions.rope:RoPE", "ab"),)
+CODE = hashlib.sha256(b'{"position rope":"ab"}').hexdigest()
 
 
 def fill(url: str, make_run: MakeRun) -> None:
@@ -45,7 +47,7 @@ def fill(url: str, make_run: MakeRun) -> None:
                 "training": {"learning_rate": rate, "train_lengths": [2, 8]},
             },
             environment_id=place,
-            code_hash="c1",
+            code_hash=CODE,
             components=PARTS,
             provenance={"note": AWKWARD, "long": "x" * 100_000, "tuple": (1, 2)},
         )
@@ -100,7 +102,7 @@ QUESTIONS: dict[str, Callable[[Results], Any]] = {
     "changed": lambda results: results.changed(),
     "counts": lambda results: results.counts(),
     "environment": lambda results: results.environment(1),
-    "parts": lambda results: results.components("c1"),
+    "parts": lambda results: results.components(CODE),
     "protocols": lambda results: [(one.hash, one.protocol) for one in results.protocols()],
 }
 

@@ -167,7 +167,9 @@ def test_changed_names_the_part_and_its_runs(filled: str) -> None:
 def test_the_schema_tells_every_table_view_and_column() -> None:
     rows = answers("schema")
     assert {row["table"] for row in rows} >= {"es_runs", "es_scores", "results", "curves", "arms"}
-    told = {row["column"]: row["holds"] for row in rows if row["table"] == "es_scores"}
+    told = {
+        row["column"]: row["about"] for row in rows if row["table"] == "es_scores" and row["column"]
+    }
     assert set(told) == {column.name for column in ScoreRow.__table__.columns}
     assert told["metric"].startswith("accuracy, exact, skill, nll")
 

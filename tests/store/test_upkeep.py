@@ -22,6 +22,7 @@ from store.__main__ import app
 from store.checks import check
 from store.copying import backup
 from store.records import PlannedRun
+from tests.store.ordinary_user import ordinary_user, shared_folder
 
 MakeRun = Callable[..., PlannedRun]
 ROOT = Path(__file__).resolve().parents[2]
@@ -278,13 +279,52 @@ def test_an_export_to_a_full_disk_leaves_no_half_file(
     assert [name for name in os.listdir(tmp_path) if "runs.csv" in name] == []
 
 
-def test_a_read_only_folder_is_told(ledger: Ledger, path: Path, tmp_path: Path) -> None:
+def test_a_read_only_folder_is_told(ledger: Ledger, path: Path) -> None:
     ledger.close()
-    folder = tmp_path / "locked"
-    folder.mkdir()
-    shutil.copy(path, folder / "sandbox.db")
-    if os.geteuid() == 0:
-        pytest.skip("root may write everywhere")
-    folder.chmod(0o500)
-    with pytest.raises(StoreError, match="its folder must be writable"):
-        Ledger.create(f"sqlite:///{folder}/sandbox.db")
+    with shared_folder() as folder:
+        kept = Path(shutil.copy(path, folder / "sandbox.db"))
+        folder.chmod(0o555)
+        with ordinary_user():
+            for make in (Ledger.create, Ledger.open, Results):
+                with pytest.raises(StoreError, match="its folder must be writable"):
+                    make(f"sqlite:///{kept}")
+        assert [one.name for one in folder.iterdir()] == ["sandbox.db"]
+        assert kept.read_bytes() == path.read_bytes()
+
+
+def test_a_backup_into_a_read_only_folder_is_told(ledger: Ledger, path: Path) -> None:
+    ledger.close()
+    with shared_folder() as source, shared_folder() as target:
+        kept = Path(shutil.copy(path, source / "sandbox.db"))
+        source.chmod(0o777)
+        target.chmod(0o555)
+        with ordinary_user(), pytest.raises(StoreError, match=r"copy\.db cannot be written"):
+            backup(f"sqlite:///{kept}", str(target / "copy.db"))
+        assert list(target.iterdir()) == []
+
+
+def test_a_file_that_may_only_be_read_is_told(
+    ledger: Ledger, path: Path, make_run: MakeRun
+) -> None:
+    ledger.close()
+    with shared_folder() as folder:
+        kept = Path(shutil.copy(path, folder / "sandbox.db"))
+        folder.chmod(0o777)
+        kept.chmod(0o444)
+        with ordinary_user():
+            assert Results(f"sqlite:///{kept}").runs() == ()
+            with pytest.raises(StoreError, match="readonly database"):
+                Ledger.open(f"sqlite:///{kept}").plan([make_run()])
+        assert kept.read_bytes() == path.read_bytes()
+
+
+def test_a_folder_that_may_not_be_entered_is_told(ledger: Ledger, path: Path) -> None:
+    ledger.close()
+    with shared_folder() as folder:
+        shutil.copy(path, folder / "sandbox.db")
+        folder.chmod(0)
+        with (
+            ordinary_user(),
+            pytest.raises(StoreError, match=r"sandbox\.db cannot be opened: Permission denied"),
+        ):
+            Results(f"sqlite:///{folder}/sandbox.db")
