@@ -115,6 +115,7 @@ def test_every_budget_is_in_the_table() -> None:
         "store", "store runs", "store lengths", "store sql", "store show", "store studies",
         "studies", "studies freeze", "studies.evaluate", "studies.extrapolation",
         "studies.recipes", "studies.recipes activation",
+        "studies.acceptance", "studies.link_ablation",
         "studies.run", "studies.run examples/my_study.yaml",
     ],
 )  # fmt: skip

@@ -1,0 +1,61 @@
+"""Do all checks on the model of a run."""
+
+from collections.abc import Iterator
+
+from studies.acceptance_checks import learning, numerics, parity, structure
+from studies.acceptance_checks.check import Check, Finding, asked
+from studies.acceptance_checks.subject import Subject
+from studies.outcome import Measured, Outcome, Work
+
+CHECKS: tuple[Check, ...] = (
+    *structure.CHECKS,
+    *numerics.CHECKS,
+    *learning.CHECKS,
+    *parity.CHECKS,
+)
+VALUES = {"passed": 1.0, "failed": 0.0, "not applicable": None}
+KEY = "acceptance"
+"""Where a run's provenance keeps what was found, in words."""
+
+
+def accept(
+    work: Work,
+    overfit_examples: int = 100,
+    overfit_steps: int = 400,
+    overfit_rate: float = 1e-3,
+) -> Outcome:
+    """Check one model in four layers: structure, numerics, learning, parity.
+
+    Each check is a metric, 1 where it passed, 0 where it failed, none where it cannot be asked;
+    beside them stand the numbers that the checks saw: `first_loss`, `loss_before`, `loss_after`,
+    `accuracy`, `overfit_accuracy`, `overfit_steps`, `parity_error`. The words are in the
+    provenance of the run.
+
+    Args:
+        work: The run.
+        overfit_examples: How many sequences are to be learned by heart.
+        overfit_steps: Within how many steps at most.
+        overfit_rate: At which learning rate.
+    """
+    subject = Subject(work, overfit_examples, overfit_steps, overfit_rate)
+    findings = [_asked(check, subject) for check in CHECKS]
+    scores = [measured for one in findings for measured in _measured(one, subject.length)]
+    sizes = [one.numel() for one in subject.model.parameters()]
+    return Outcome(
+        scores=scores,
+        parameters=sum(sizes),
+        provenance={KEY: [finding.plain() for finding in findings]},
+    )
+
+
+def _asked(check: Check, subject: Subject) -> Finding:
+    subject.work.between_batches()
+    return asked(check, subject)
+
+
+def _measured(finding: Finding, length: int) -> Iterator[Measured]:
+    value = VALUES[finding.status]
+    n = 0 if value is None else 1
+    yield Measured("test", length, finding.check, n, value, None if value is None else int(value))
+    for metric, number in finding.numbers.items():
+        yield Measured("test", length, metric, 1, number)

@@ -1,0 +1,191 @@
+"""The command line of acceptance: one model in, what was found out."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from studies.command import INTERRUPTED, WORK_FAILED, errors
+from studies.errors import WorkerError
+from studies.study import Study
+
+if TYPE_CHECKING:
+    from store.records import Run
+    from studies.plan import Plan
+
+LEASE_SECONDS = 3600.0
+
+
+def application(study: Study) -> typer.Typer:
+    """The options, and what they do."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+    def main(
+        preset: Annotated[
+            str, typer.Option(help="A ready architecture: see `python -m registry list presets`.")
+        ] = "minimal_encoder",
+        config: Annotated[
+            Path | None,
+            typer.Option(help="YAML file of an encoder, or of settings by root, in its place."),
+        ] = None,
+        model: Annotated[
+            str | None,
+            typer.Option(help="A function that builds any nn.Module, as package.module:function."),
+        ] = None,
+        assignments: Annotated[
+            list[str] | None,
+            typer.Option("--set", help="A setting, as dotted.key=value (YAML); repeatable."),
+        ] = None,
+        plugins: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--import", help="Python file or module that registers parts; repeatable."
+            ),
+        ] = None,
+        storage: Annotated[str, typer.Option(help="Database URL.")] = "sqlite:///sandbox.db",
+        device: Annotated[
+            Literal["cpu", "cuda", "auto"], typer.Option(help="Where to compute.")
+        ] = "cpu",
+    ) -> None:
+        with errors():
+            words = _words(preset, config, model, plugins or [], assignments or [])
+            run = _done(_planned(study, words), storage, device)
+        _tell(run, storage)
+
+    main.__doc__ = study.text
+    app.command()(main)
+    return app
+
+
+def _planned(study: Study, words: Sequence[str]) -> "Plan":
+    """The plan of one run, from words that any study understands, kept with the run.
+
+    Raises:
+        ConfigError: If what was typed breaks a rule.
+    """
+    from studies.command import read_plan
+
+    plan = read_plan(study, words)
+    told = [word for one in _read_at_an_end(plan) for word in ("--set", one)]
+    plan = read_plan(study, [*words, *told]) if told else plan
+    return replace(plan, provenance={**plan.provenance, "command": [*words, *told]})
+
+
+def _words(
+    preset: str,
+    config: Path | None,
+    model: str | None,
+    plugins: Sequence[str],
+    assignments: Sequence[str],
+) -> list[str]:
+    """What was typed, in words that any study understands; the file of an encoder is read here."""
+    from registry.yaml_file import read_yaml
+    from studies.gathering import ROOTS
+
+    given = {} if config is None else read_yaml(config)
+    settings = bool(given) and set(given) <= set(ROOTS)
+    encoder = given if given and not settings else {"preset": preset}
+    named = f"encoder={json.dumps(encoder)}" if model is None else f"model={model}"
+    leading = [] if settings and ("encoder" in given or "model" in given) else [named]
+    return [
+        *(["--config", str(config)] if settings else []),
+        *(word for plugin in plugins for word in ("--import", plugin)),
+        *(word for one in (*leading, *assignments) for word in ("--set", one)),
+    ]
+
+
+def _read_at_an_end(plan: "Plan") -> list[str]:
+    """What lets a causal encoder see what it answers, and any give one answer a sequence."""
+    from registry.choices import build_mask
+
+    config = plan.config(plan.cells()[0])
+    if config.encoder is None or config.task is None or "answer_at" not in config.task.options():
+        return []
+    seen = build_mask(config.encoder.mask).dense(1, config.encoder.n_heads, 8, 8)
+    ahead = bool(seen.expand(-1, -1, 8, 8).triu(1).any())
+    told = [] if ahead else ["task.answer_at=appended"]
+    place = "first" if ahead else "last"
+    return [*told, f"encoder.readout={place}"] if _per_token(config) else told
+
+
+def _per_token(config: Any) -> bool:
+    return config.encoder.readout.name == "tokens"
+
+
+def _done(plan: "Plan", storage: str, device: str) -> "Run":
+    """Do the run in this process, anew if it was done before, and store it."""
+    import torch
+
+    from store.connection import make_engine
+    from store.environment import environment_facts, git_facts
+    from store.ledger import Ledger
+    from store.records import FINISHED
+    from studies.devices import device_facts, device_named
+    from studies.execute import execute
+    from studies.outcome import Outcome
+    from studies.worker import this_process
+
+    chosen: Any = device_named(device)
+    ledger = Ledger.create(storage)
+    ledger.describe_study(plan.study.name, plan.study.text)
+    number = ledger.environment(environment_facts({"torch": device_facts(chosen), "threads": 1}))
+    provenance = {**plan.provenance, "git": git_facts(Path(__file__).parent), "device": chosen}
+    plan = replace(plan, environment_id=number, provenance=provenance)
+    [cell] = plan.cells()
+    planned = list(plan.confirming(cell, {}))
+    ledger.reset(ledger.plan(planned), FINISHED)
+    ids = ledger.plan(planned)
+    claim = ledger.claim(this_process(), ids, LEASE_SECONDS)
+    if claim is None:
+        raise WorkerError("another process checks the same model in this database right now")
+    try:
+        outcome = execute(plan.config(cell), claim.run.seed, torch.device(chosen), _counting())
+    except KeyboardInterrupt:
+        ledger.release(claim)
+        raise typer.Exit(INTERRUPTED) from None
+    except Exception as error:  # whatever building the model raises is the result of the run
+        reason = f"the model cannot be built: {type(error).__name__}: {error}"
+        ledger.finish(claim, **Outcome("failed", reason).columns())
+        raise WorkerError(reason) from error
+    ledger.finish(claim, **outcome.columns())
+    make_engine(storage, readonly=True).dispose()
+    [run] = ledger.runs(ids)
+    return run
+
+
+def _counting() -> Callable[[], None]:
+    """Shows training steps where somebody watches, since wide models take minutes."""
+    steps = count(1)
+
+    def step() -> None:
+        number = next(steps)
+        if number % 10 == 0 and sys.stderr.isatty():
+            print(f"\r{number} training steps", end="\r", file=sys.stderr, flush=True)
+
+    return step
+
+
+def _tell(run: "Run", storage: str) -> None:
+    """Print what was found; exit 1 where something failed."""
+    from studies.acceptance_checks.accept import KEY
+
+    findings: list[Mapping[str, Any]] = run.provenance[KEY]
+    signs = {"passed": "✓", "failed": "✗", "not applicable": "–"}
+    layer = ""
+    for one in findings:
+        if one["layer"] != layer:
+            layer = one["layer"]
+            print(f"\n{layer}" if one is not findings[0] else layer)
+        print(f"  {signs[one['status']]} {one['check'].replace('_', ' ')}: {one['detail']}")
+        for suspect in one["suspects"]:
+            print(f"      suspect: {suspect}")
+    counts = {status: sum(one["status"] == status for one in findings) for status in signs}
+    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    print(f"\n{told}; run {run.id} in {storage}")
+    if counts["failed"]:
+        raise typer.Exit(WORK_FAILED)
