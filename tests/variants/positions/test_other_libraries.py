@@ -1,7 +1,5 @@
 """Position encodings do what other libraries' implementations do, forward and backward."""
 
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,16 +10,10 @@ from torch import Tensor
 from variants import Dims
 from variants.positions import ALiBi, CoPE, RoPE, Shaw, Sinusoidal, T5Bias, TransformerXL, XPos
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of other libraries about torch
+
 SEQ = 11
 INDEX = torch.arange(SEQ).unsqueeze(0)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _warnings_of_others() -> Iterator[None]:
-    """Those libraries warn about their own use of torch."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def dims(n_heads: int = 2, d_head: int = 8) -> Dims:
