@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from registry.describing import columns
 from registry.listing import listed, shown
 from registry.problems import ConfigError, Problem
 from registry.table import UnknownNameError
@@ -74,7 +75,7 @@ def explain(
     length: Annotated[int, typer.Option(min=1, help="Length of the sample batch.")] = 8,
     plugins: Imports = None,
 ) -> None:
-    """Print what a config builds: its size, and each part with its class and parameters.
+    """Print what a config builds: its size, each part with parameters and FLOPs, and every tensor.
 
     A file that keeps its config under `encoder:`, as studies do, is read there.
     """
@@ -90,6 +91,8 @@ def explain(
         yield from [f"not looked at: {', '.join(unread)}"] * bool(unread)
         yield ""
         yield from found.table(_width())
+        yield ""
+        yield from columns([("tensor", "axes", "shape", "held"), *found.tensors], _width())
 
     _print(lines)
 

@@ -16,6 +16,7 @@ from registry.choices import Choice
 from registry.config import PARTS, EncoderConfig
 from registry.describing import columns
 from registry.measuring import by_path, counting, sample_of
+from registry.shapes import Shape, tensors_of
 from registry.table import INTERACTIVE, table_of
 from registry.watching import Watch, watching
 
@@ -59,10 +60,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A built encoder: its size in words, and its parts."""
+    """A built encoder: its size in words, its parts, and the tensors on the way through it."""
 
     headline: list[str]
     rows: list[Row]
+    tensors: list[Shape]
 
     def table(self, width: int | None) -> list[str]:
         """The rows as aligned lines, and their sums; None leaves every line at its full width."""
@@ -89,11 +91,13 @@ def explain(config: EncoderConfig, length: int = 8) -> Explanation:
     import torch
 
     encoder = build_encoder(config, seed=0).eval()
+    sample = sample_of(encoder, length)
     with torch.no_grad(), watching(encoder) as watch, counting() as counter:
-        encoder(sample_of(encoder, length))
+        out = encoder(sample)
     watch.flops.update(by_path(counter))
     rows = list(_rows(encoder, config, watch))
-    return Explanation(_headline(encoder, config, length), rows)
+    tensors = list(tensors_of(encoder, watch, sample, out))
+    return Explanation(_headline(encoder, config, length), rows, tensors)
 
 
 def _rows(encoder: "Encoder", config: EncoderConfig, watch: Watch) -> Iterator[Row]:

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Watch:
-    """What is seen of each module: the shape of its output, who calls it, and its operations."""
+    """What is seen of each module: shapes of its output and inputs, its callers and operations."""
 
     shapes: dict[str, str] = field(default_factory=dict[str, str])
     calls: dict[str, list[list[str]]] = field(default_factory=dict[str, list[list[str]]])
     flops: dict[str, int] = field(default_factory=dict[str, int])
+    given: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     def own_flops(self, path: str, rows: Iterable[str]) -> int:
         """The operations of a row, without those of the rows that it calls."""
@@ -51,6 +52,7 @@ def watching(encoder: "Encoder") -> Generator[Watch]:
         def enter(module: "nn.Module", given: Any, path: str = path) -> None:
             watch.calls.setdefault(path, []).append(list(inside))
             inside.append(path)
+            watch.given[path] = [_shape(one) for one in given]
 
         def leave(module: "nn.Module", given: Any, output: Any, path: str = path) -> None:
             inside.pop()

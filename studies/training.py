@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from studies.data import batches
 from studies.evaluation import UNSCORED, by_answer, logits_of
+from studies.lost_activations import first_lost, told
 from studies.outcome import Point
 from studies.schedules import rate_at
 from studies.seeds import Seeds
@@ -68,7 +70,8 @@ def train(
     may allow, go on at the rate of the last one.
 
     Raises:
-        DivergedError: At the first loss or gradient that is not finite.
+        DivergedError: At the first loss or gradient that is not finite; for a loss, the message
+            names the layer whose activations were lost first.
     """
     model.train()
     trained = {name: one for name, one in model.named_parameters() if one.requires_grad}
@@ -91,7 +94,8 @@ def train(
             for group in optimizer.param_groups:
                 group["lr"] = rate
             loss = batch_loss(model, batch, device, positions)
-            value = finite(loss, step)
+            run = partial(batch_loss, model, batch, device, positions)
+            value = finite(loss, step, lambda run=run: told(first_lost(model, run)))
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             norm = gradient_norm(trained, config.clip_norm, step)
@@ -153,13 +157,13 @@ def gradient_norm(
     return norm
 
 
-def finite(loss: Tensor, step: int) -> float:
-    """The value of a loss.
+def finite(loss: Tensor, step: int, where: Callable[[], str] = lambda: "") -> float:
+    """The value of a loss; `where` tells what was lost first, at the end of the message.
 
     Raises:
         DivergedError: If it is not finite.
     """
     value = loss.item()
     if not math.isfinite(value):
-        raise DivergedError(f"step {step}: the loss is not finite ({value})")
+        raise DivergedError(f"step {step}: the loss is not finite ({value}){where()}")
     return value

@@ -4,7 +4,9 @@ import ast
 import importlib
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,17 @@ def imported(file: Path) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}, line {node.lineno}: a relative import"
             yield node.module or ""
+
+
+def test_what_is_installed_holds_every_package_and_every_file_beside_their_code() -> None:
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = {file.parent for file in FILES if "__pycache__" not in file.parts}
+    packages = {".".join(folder.relative_to(ROOT).parts): folder for folder in folders}
+    assert set(told["packages"]) == set(packages)
+    for package, folder in packages.items():
+        beside = {file.name for file in folder.iterdir() if file.is_file() and file.suffix != ".py"}
+        patterns = told["package-data"].get(package, [])
+        assert not {name for name in beside if not any(fnmatch(name, one) for one in patterns)}
 
 
 def test_names_say_what_they_hold() -> None:

@@ -90,7 +90,7 @@ def insist(holds: Any, detail: str) -> None:
 def insist_same(
     found: "Tensor", expected: "Tensor", what: str, tolerance: float = 1e-9, scale: bool = True
 ) -> None:
-    """Break the promise unless two tensors agree; NaN agrees with nothing.
+    """Break the promise unless two tensors agree; what is not finite agrees with nothing.
 
     The tolerance is relative to the largest expected value, or to 1 where that is less.
     """
@@ -100,6 +100,7 @@ def insist_same(
     )
     if not found.numel():
         return
+    insist(expected.isfinite().all(), f"{what}: what it is compared with is not finite")
     difference = (found.double() - expected.double()).abs().max().item()
     largest = max(expected.double().abs().max().item(), 1.0) if scale else 1.0
     insist(

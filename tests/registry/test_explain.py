@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,6 +84,64 @@ def test_operations_are_counted_once_each() -> None:
     explicit = explain(EncoderConfig(d_model=64, n_heads=4, n_layers=2, attention="explicit"))
     assert {row.path: row.flops for row in explicit.rows}["attention"] == flops["attention"]
     assert flops["encoder"] == flops["blocks.0"] == flops["blocks.0.joins.0"] == 0
+
+
+def shapes(**changes: object) -> dict[str, tuple[str, str]]:
+    """Axes and shape of each tensor on the way, for two sequences of five tokens."""
+    sizes: dict[str, Any] = {"d_model": 12, "n_heads": 4, "n_layers": 2, "vocab_size": 9}
+    found = explain(EncoderConfig(**{**sizes, **changes}), length=5).tensors
+    return {name: (axes, shape) for name, axes, shape, _ in found}
+
+
+def test_every_tensor_on_the_way_has_its_shape() -> None:
+    found = shapes(
+        position="alibi", feedforward={"name": "swiglu", "d_ff": 7}, n_classes=3, d_head=2
+    )
+    by_head, cells = ("batch heads query d_head", "2×4×5×2"), ("batch heads query key", "2×4×5×5")
+    assert found == {
+        "tokens": ("batch seq", "2×5"),
+        "token vectors": ("batch seq d_model", "2×5×12"),
+        "position bias": ("batch heads query key", "1×4×5×5"),
+        "queries (q)": by_head,
+        "keys (k)": ("batch heads key d_head", "2×4×5×2"),
+        "values (v)": ("batch heads key d_head", "2×4×5×2"),
+        "scores": cells,
+        "weights": cells,
+        "mixed values": by_head,
+        "attention's output": ("batch seq d_model", "2×5×12"),
+        "feed-forward, to_gate": ("batch seq d_ff", "2×5×7"),
+        "feed-forward, to_hidden": ("batch seq d_ff", "2×5×7"),
+        "feed-forward's output": ("batch seq d_model", "2×5×12"),
+        "final states": ("batch seq d_model", "2×5×12"),
+        "readout": ("batch seq d_model", "2×5×12"),
+        "logits": ("batch seq n_classes", "2×5×3"),
+    }
+
+
+def test_tensors_follow_the_parts() -> None:
+    found = shapes(
+        vocab_size=None, position="sinusoidal", feedforward="none", readout="mean",
+        attention={"name": "explicit", "n_kv_heads": 2},
+    )  # fmt: skip
+    assert found["tokens"] == ("batch seq d_model", "2×5×12")
+    assert found["added to token vectors"] == ("batch seq d_model", "1×5×12")
+    assert found["keys, values as projected"] == ("batch seq (kv_heads d_head)", "2×5×6")
+    assert found["keys (k)"] == ("batch heads key d_head", "2×4×5×3")
+    assert found["readout"] == ("batch d_model", "2×12")
+    assert not [name for name in found if "feed-forward" in name or name == "token vectors"]
+
+
+def test_it_is_said_who_holds_the_scores() -> None:
+    held = {
+        backend: next(
+            row[3]
+            for row in explain(EncoderConfig(position="none", attention=backend)).tensors
+            if row[0] == "weights"
+        )
+        for backend in ("explicit", "sdpa")
+    }
+    assert held["explicit"] == "in each layer"
+    assert held["sdpa"] == "as sdpa works; whole by explicit, where weights are asked for"
 
 
 def test_explain_prints_sizes_norms_and_parts(capsys: Output, tmp_path: Path) -> None:

@@ -86,6 +86,12 @@ def test_ignored_targets_do_not_leave_the_softmax() -> None:
     assert loss.item() == pytest.approx(1.5514, abs=1e-4)
 
 
+@pytest.mark.parametrize("target", [-4, 3])
+def test_a_target_that_is_no_class_is_refused(target: int) -> None:
+    with pytest.raises(IndexError, match=f"Target {target} is out of bounds"):
+        mean_loss(torch.zeros(1, 2, 3), torch.tensor([[0, target]]))
+
+
 def test_weight_decay_acts_on_matrices_alone() -> None:
     model = build_encoder(SMALL, seed=0)
 

@@ -160,6 +160,45 @@ def test_the_vector_of_the_pad_stays_zero_through_training() -> None:
     assert (after[3] - before[3]).abs().max() > 0.1
 
 
+@pytest.mark.parametrize("placement", ["pre", "post"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_modes_and_gradients_change_no_state(placement: str, bias: bool) -> None:
+    encoder = build(norm_placement=placement, bias=bias)
+    rows = torch.tensor([[3, 4, 5, 0, 0], [0, 6, 7, 8, 9]])
+    found = []
+    for training in (True, False):
+        for graph in (True, False):
+            with torch.set_grad_enabled(graph):
+                found.append(encoder.train(training)(rows).hidden)
+    for other in found[1:]:
+        torch.testing.assert_close(other, found[0], rtol=1e-5, atol=1e-5)
+
+
+def test_a_sinusoidal_table_is_no_larger_than_scaled_token_vectors() -> None:
+    """At a width of 512 its rows have norm 16, tokens about 22.6 with the scale and 1 without."""
+    sizes = {"vocab_size": 200, "d_model": 512, "n_heads": 8, "n_layers": 1}
+    encoder = build_encoder({**sizes, "position": "sinusoidal"}, seed=0)
+    position: Any = encoder.positions[0]
+    table = position.embed(torch.arange(50).unsqueeze(0))
+    torch.testing.assert_close(table.norm(dim=-1).double(), torch.full((1, 50), 16.0).double())
+    assert encoder.embedding is not None
+    norms = encoder.embedding(torch.arange(200).unsqueeze(0)).norm(dim=-1)
+    assert norms.mean().item() == pytest.approx(512**0.5, rel=0.02)
+
+
+@pytest.mark.parametrize("batch", [3, 4])
+def test_each_row_of_a_batch_gets_the_same_table_also_where_they_are_as_many_as_tokens(
+    batch: int,
+) -> None:
+    encoder = build(position="sinusoidal", pad_id=None)
+    position: Any = encoder.positions[0]
+    given = torch.randint(1, 10, (1, 4), generator=torch.Generator().manual_seed(3))
+    hidden = encoder(given.expand(batch, 4)).hidden
+    for row in hidden:
+        torch.testing.assert_close(row, hidden[0])
+    assert position.embed(torch.arange(4).unsqueeze(0)).shape == (1, 4, 16)
+
+
 def test_positions_can_be_given() -> None:
     encoder = build(position="sinusoidal", pad_id=None)
     given = encoder(tokens(), positions=torch.tensor([[3, 1, 4, 1, 5]])).hidden

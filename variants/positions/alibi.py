@@ -30,6 +30,12 @@ class ALiBi(Position):
     The set of slopes of a rule changes with the number of heads, so a study of head counts should
     hold the slopes fixed: one number is the slope of every head.
 
+    >>> here, after = torch.tensor([[0]]), torch.tensor([[1]])
+    >>> -ALiBi(Dims(8, 8, 1, 1)).bias(here, after).flatten()[[0, 1, 7]]
+    tensor([0.5000, 0.2500, 0.0039])
+    >>> -ALiBi(Dims(6, 6, 1, 1)).bias(here, after).flatten()
+    tensor([0.2500, 0.0625, 0.0156, 0.0039, 0.5000, 0.1250])
+
     Source: Press et al. 2022, section 3 (arXiv:2108.12409), and the authors' code;
     half_offset: Ruoss et al. 2023 (arXiv:2305.16843).
 

@@ -22,6 +22,11 @@ class CoPE(Position):
     tokens of the key's own sequence do: padding and other documents do not. The table is zero at
     first.
 
+    Limits: it sees nothing of the order of later keys, so without a causal mask all of them share
+    the first row. Counts beyond the table share its last row. Gates and counts are formed for every
+    pair of tokens in each layer, in float32 or better: several times the memory of the scores
+    themselves, which `chunked` alone keeps from growing as the square of the length.
+
     Source: Golovneva et al. 2024, section 4 (arXiv:2405.18719).
 
     Args:

@@ -32,6 +32,16 @@ class RoPE(Position):
       numbers rounded outwards, as in the authors' code); cos and sin are multiplied by
       0.1 ln s + 1, the attention temperature.
 
+    >>> x, index = torch.tensor([[[[1.0, 2.0, 3.0, 4.0]]]]), torch.tensor([[1]])
+    >>> for pairing in ("neighbours", "halves"):
+    ...     turned, _ = RoPE(Dims(4, 1, 4, 1), pairing=pairing).rotate(x, x, index, index)
+    ...     print([round(channel, 4) for channel in turned.flatten().tolist()])
+    [-1.1426, 1.9221, 2.9599, 4.0298]
+    [-1.9841, 1.9599, 2.4624, 4.0198]
+    >>> longer = RoPE(Dims(64, 1, 64, 1), scaling="yarn", factor=16.0, trained_length=2048)
+    >>> round(longer.temperature, 5)
+    1.27726
+
     Source: Su et al. 2021, section 3.2.2 (arXiv:2104.09864); linear: Chen et al. 2023
     (arXiv:2306.15595); ntk and yarn: Peng et al. 2023 (arXiv:2309.00071).
 

@@ -17,6 +17,10 @@ class Shaw(Position):
     The paper also adds vectors to the values and finds that those of the keys are enough; these
     are the keys' alone. The initializer fills the table like token embeddings.
 
+    Limits: order within what lies further away than K is not seen. Scores are formed for every pair
+    of tokens in each layer, in float32 or better, so no fused kernel saves their memory; `chunked`
+    forms them a block at a time.
+
     Source: Shaw et al. 2018, sections 3.1 and 3.2 (arXiv:1803.02155).
 
     Args:

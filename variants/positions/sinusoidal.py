@@ -18,6 +18,10 @@ class Sinusoidal(Position):
     d = d_model: neighbouring channels form a pair. A row has squared norm d/2, and the product of
     two rows depends on their distance alone.
 
+    >>> row = Sinusoidal(Dims(6, 1, 6, 1)).embed(torch.tensor([[1]]))
+    >>> [round(channel, 6) for channel in row.flatten().tolist()]
+    [0.841471, 0.540302, 0.046399, 0.998923, 0.002154, 0.999998]
+
     Source: Vaswani et al. 2017, section 3.5 (arXiv:1706.03762).
 
     Args:

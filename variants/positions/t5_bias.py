@@ -21,6 +21,12 @@ class T5Bias(Position):
     Keys after the query use a second set of B buckets; `bidirectional=False` gives all buckets to
     the past and puts the future into bucket 0, so it is meant for causal masks.
 
+    >>> eight = T5Bias(Dims(1, 1, 1, 1), num_buckets=8, max_distance=20)
+    >>> eight.bucket(torch.arange(-8, 9)).tolist()
+    [3, 3, 2, 2, 2, 2, 2, 1, 0, 5, 6, 6, 6, 6, 6, 7, 7]
+    >>> T5Bias(Dims(1, 1, 1, 1)).bucket(torch.tensor([-91, -90, -8, 0, 1, 128])).tolist()
+    [15, 14, 8, 0, 17, 31]
+
     The table is zero at first. Unlike T5, scores keep their 1/√d_head scale.
 
     Source: Raffel et al. 2020, section 2.1 (arXiv:1910.10683), and the authors' code.
