@@ -1,10 +1,12 @@
 """Check a plan before anything is done: every arm on every panel, every contrast."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from registry.choices import Choice, build_mask
 from registry.problems import ConfigError, Problem
+from registry.table import UnknownNameError
 from studies.contrasts import contrast_problems, why_not_asked
 from studies.knobs import match_problems
 from studies.merging import lies_under
@@ -73,13 +75,23 @@ def _of_labels(plan: "Plan") -> list[Problem]:
 def _of_arms(plan: "Plan") -> list[Problem]:
     if not plan.arms:
         return [Problem("study.arms", "a study has arms or factors; got none")]
-    problems: list[Problem] = []
+    problems = list(_of_names(plan))
     for arm in plan.arms.values():
         try:
             arm.over(plan.study.variables)
         except ConfigError as error:
             problems += error.problems
     return problems
+
+
+def _of_names(plan: "Plan") -> Iterator[Problem]:
+    """Arms that a panel names and the study does not have; panels without any arm."""
+    declared = [arm.name for arm in plan.settings.study.declared()]
+    for number, panel in enumerate(plan.settings.study.panels):
+        for name in panel.arms or ():
+            if name not in declared and name not in plan.arms:
+                wrong = UnknownNameError("arm of this study", name, declared)
+                yield Problem(f"study.panels.{number}.arms", str(wrong), name)
 
 
 def _without_effect(plan: "Plan") -> list[Problem]:
@@ -195,7 +207,8 @@ def _twins(plan: "Plan") -> list[Problem]:
     problems: list[Problem] = []
     for panel in plan.labels():
         seen: dict[str, str] = {}
-        for name in plan.arms:
+        cells = [cell for cell in plan.cells() if cell.task == panel]
+        for name in [cell.arm for cell in cells]:
             config = repr(plan.config(plan.cell(panel, name)))
             if config in seen:
                 rule = f"{seen[config]} and {name} have the same config on {panel}"

@@ -37,6 +37,10 @@ def why_not_asked(plan: "Plan", claim: Hypothesis) -> str:
         return f"no arm {arms[0]!r} in this call"
     if claim.panel not in plan.labels():
         return f"no panel {claim.panel!r} in this call"
+    panel = plan.labels().index(claim.panel)
+    absent = [arm for arm in claim.arms if not plan.is_on(panel, arm)]
+    if absent:
+        return f"the panel {claim.panel!r} is not for the arm {absent[0]!r}"
     if claim.metric in TIMES:
         return ""
     tested = plan.config(plan.cell(claim.panel, claim.arm)).evaluation.test_lengths

@@ -36,7 +36,10 @@ def protocol_of(plan: Plan) -> dict[str, Any]:
     settings, match = without_defaults(plan.settings), plan.settings.study.match
     study = {key: one for key, one in settings["study"].items() if key not in CHOSEN_LATER}
     shared = {**settings, "study": study, "study name": plan.study.name}
-    panels = [without_defaults(panel) for panel in plan.settings.study.panels]
+    panels = [
+        without_defaults(panel.model_copy(update={"arms": None}))
+        for panel in plan.settings.study.panels
+    ]
     return {
         "question": plan.study.question,
         "variables": list(plan.variables),

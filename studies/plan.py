@@ -35,12 +35,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """A study with its checked settings, ready to be expanded into runs."""
+    """A study with its checked settings, ready to be expanded into runs.
+
+    `generation` counts how often a search has added arms to it.
+    """
 
     study: Study
     settings: Settings
     environment_id: int | None = None
     provenance: dict[str, Any] = field(default_factory=dict[str, Any])
+    generation: int = 0
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -75,7 +79,13 @@ class Plan:
             Cell(number, label, arm)
             for number, label in enumerate(self.labels())
             for arm in self.arms
+            if self.is_on(number, arm)
         ]
+
+    def is_on(self, panel: int, arm: str) -> bool:
+        """Is an arm for this panel?"""
+        names = self.settings.study.panels[panel].arms
+        return names is None or arm in names
 
     def cell(self, label: str, arm: str) -> Cell:
         """The cell of an arm on the panel of this label."""

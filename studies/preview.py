@@ -70,7 +70,8 @@ def _is_variable(plan: Plan, key: str) -> bool:
 
 def _protocol(plan: Plan) -> Iterator[str]:
     study = plan.settings.study
-    for cell in plan.cells()[:: len(plan.arms)]:
+    first = {cell.panel: cell for cell in reversed(plan.cells())}
+    for _, cell in sorted(first.items()):
         config = plan.config(cell)
         shortest, longest = config.training.train_lengths
         tested = ", ".join(map(str, config.evaluation.test_lengths))

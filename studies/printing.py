@@ -15,6 +15,7 @@ from studies.statistics.sentences import sentence as said
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from studies.searching import Point
     from studies.statistics.verdict import Verdict
 
 METRICS = {
@@ -44,6 +45,8 @@ def print_answer(console: "Console", plan: Plan, gathered: list[ArmResult]) -> N
     """Print panel by panel: a sentence per arm, then a table per metric."""
     for panel in range(len(plan.settings.study.panels)):
         here = [result for result in gathered if result.cell.panel == panel]
+        if not here:
+            continue
         console.print(f"\n{_protocol(plan, here)}", highlight=False)
         _print_sentences(console, plan, here)
         for metric in _metrics(plan, here):
@@ -65,6 +68,29 @@ def _print_later(console: "Console", plan: Plan, here: list[ArmResult]) -> None:
         console.print(f"\n  [bold]{title}[/bold]", highlight=False)
         added = [replace(one, values=one.later) for one in here]
         _print_table(console, plan, added, "skill", lengths)
+
+
+def print_front(console: "Console", plan: Plan, front: "Sequence[Point]") -> None:
+    """Print what a search found that nothing else beats in every objective at once."""
+    search = plan.settings.study.search
+    if search is None or not front:
+        return
+    aims = ", ".join(f"{metric} ({aim}d)" for metric, aim in search.objectives.items())
+    told = f"[bold]Pareto front[/bold]: {len(front)} of {len(plan.arms)} arms; {aims}"
+    console.print(f"\n{told}", highlight=False)
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    for _ in search.objectives:
+        table.add_column(justify="right")
+    table.add_row("", *search.objectives)
+    for point in front:
+        table.add_row(f"  {point.arm}", *map(amount, point.values))
+    console.print(table, highlight=False)
+
+
+def amount(value: float) -> str:
+    """A number of any size: "12,480", ".98", "3.21"."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}".replace("0.", ".", 1)
 
 
 def _print_alternatives(console: "Console", here: list[ArmResult]) -> None:

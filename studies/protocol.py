@@ -21,6 +21,7 @@ from studies.arms import Arm, crossed, read_arms, read_factors
 from studies.hypothesis import Hypothesis
 from studies.matching import Match, read_match
 from studies.merging import leaves, merge, nested, refuse_other_roots
+from studies.search_space import Search
 from studies.settings import (
     Count,
     Evaluation,
@@ -52,12 +53,14 @@ Names = Annotated[tuple[str, ...], *Many] | None
 class Panel(Strictly):
     """One part of a study: a task, and what else is changed in it for every arm.
 
-    `label` names it, by default after its task; `steps` is short for `training.steps`.
+    `label` names it, by default after its task; `steps` is short for `training.steps`; `arms` are
+    the names of those that it is for, where not all fit.
     """
 
     label: str | None = None
     task: TaskChoice = None
     steps: Whole | None = None
+    arms: Names = None
     encoder: Overlay = Nothing
     model: Model = None
     perform: Perform = None
@@ -147,6 +150,7 @@ class StudySettings(Strictly):
         threshold: The skill from which an arm has learned, or holds.
         hypotheses: What is claimed before the first confirming run: at most six, the primary ones.
         explored: Further hypotheses, which are reported as exploratory.
+        search: A search for further arms, which begins at those declared; null: none.
     """
 
     seed: int = 0
@@ -165,6 +169,7 @@ class StudySettings(Strictly):
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.8
     hypotheses: Annotated[tuple[Claim, ...], Strict(False), AfterValidator(_few)] = ()
     explored: Annotated[tuple[Claim, ...], Strict(False)] = ()
+    search: Search | None = None
 
     @model_validator(mode="after")
     def _named_once(self) -> "StudySettings":

@@ -22,7 +22,7 @@ def plan_behind(name: str, results: "Results") -> Plan:
         UnknownNameError: If no study of this name is stored.
         ConfigError: If the words of that call do not make a plan any more.
     """
-    return plan_of(name, words_behind(name, results))
+    return grown(plan_of(name, words_behind(name, results)), results)
 
 
 def words_behind(name: str, results: "Results") -> list[str]:
@@ -48,6 +48,23 @@ def is_module(name: str) -> bool:
 def _module(name: str) -> str:
     # What follows a dot is an axis of the study, which is among its words.
     return f"studies.{name.partition('.')[0]}"
+
+
+def grown(plan: Plan, results: "Results") -> Plan:
+    """The plan with every arm that its search has added so far."""
+    from studies.answer import gather_results
+    from studies.report.stored import Stored
+    from studies.searching import grow
+
+    while plan.settings.study.search is not None:
+        stored = Stored(plan, results)
+        scores = [score for of_run in stored.scores.values() for score in of_run]
+        runs = {cell: stored.confirming.get(cell, []) for cell in plan.cells()}
+        more = grow(plan, gather_results(plan, runs, scores, stored.chosen))
+        if more is None:
+            break
+        plan = more
+    return plan
 
 
 def plan_of(name: str, words: Sequence[str]) -> Plan:

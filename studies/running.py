@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from registry.config import hash_of, without_defaults
 from registry.plugins import load
 from registry.problems import ConfigError
 from registry.table import UnknownNameError
@@ -22,6 +23,7 @@ from studies.freezing import freeze, frozen_for
 from studies.gathering import try_to_gather
 from studies.keeping import remove_halves, tell_unsaved
 from studies.plan import Plan
+from studies.searching import grow, points
 from studies.study import Study
 
 if TYPE_CHECKING:
@@ -100,15 +102,19 @@ def run(plan: Plan, call: Call) -> "list[Verdict]":
     here = Path(__file__).parent
     provenance = {**plan.provenance, "git": git_facts(here), "device": call.device}
     plan = replace(plan, environment_id=ledger.environment(facts), provenance=provenance)
-    conductor = Conductor(plan, ledger, Trials(call.storage))
-    conductor.tidy(call.rerun)
-    confirming = [number for numbers in conductor.confirming.values() for number in numbers]
-    results = Results(call.storage)
-    kept = freeze(plan, ledger, results, confirming)
-    results.close()
-    remove_halves(conductor, call.storage)
-    if conductor.unfinished():
-        _conduct(conductor, call)
+    trials = Trials(call.storage)
+    grown: Plan | None = plan
+    while grown is not None:
+        conductor = Conductor(grown, ledger, trials)
+        conductor.tidy([arm for arm in call.rerun if arm in grown.arms])
+        confirming = [number for numbers in conductor.confirming.values() for number in numbers]
+        results = Results(call.storage)
+        kept = freeze(grown, ledger, results, confirming)
+        results.close()
+        remove_halves(conductor, call.storage)
+        if conductor.unfinished():
+            _conduct(conductor, call)
+        grown = _grown(conductor)
     # A reader refuses a file that was moved away or deleted meanwhile.
     make_engine(call.storage, readonly=True).dispose()
     for arm, run_ids in conductor.changed().items():
@@ -120,6 +126,18 @@ def run(plan: Plan, call: Call) -> "list[Verdict]":
     if call.save_models:
         tell_unsaved(conductor, call.storage)
     return _print_answer(conductor, kept, call)
+
+
+def _grown(conductor: Conductor) -> Plan | None:
+    """The plan with what its search adds next, which Optuna's own tools see as well."""
+    plan, search = conductor.plan, conductor.plan.settings.study.search
+    if search is None:
+        return None
+    gathered = results_of(conductor)
+    name = f"{plan.study.name}/search/{hash_of(without_defaults(search))[:8]}"
+    directions = list(search.objectives.values())
+    conductor.trials.keep_points(name, search.space, directions, points(plan, gathered))
+    return grow(plan, gathered)
 
 
 def _conduct(conductor: Conductor, call: Call) -> None:
@@ -176,7 +194,8 @@ def results_of(conductor: Conductor) -> list[ArmResult]:
 def _print_answer(conductor: Conductor, kept: "Kept", call: Call) -> "list[Verdict]":
     from rich.console import Console
 
-    from studies.printing import print_answer, print_verdicts
+    from studies.printing import print_answer, print_front, print_verdicts
+    from studies.searching import best
     from studies.verdicts import verdicts
 
     # Away from a terminal nobody folds lines, and a table must not be cut.
@@ -185,6 +204,7 @@ def _print_answer(conductor: Conductor, kept: "Kept", call: Call) -> "list[Verdi
     judged = verdicts(conductor.plan, gathered, frozen_for(conductor.plan, kept))
     print_verdicts(console, judged)
     print_answer(console, conductor.plan, gathered)
+    print_front(console, conductor.plan, best(conductor.plan, gathered))
     runs = conductor.runs()
     stored = [run for of_cell in runs.values() for run in of_cell]
     print(f"\n{len(stored)} runs in {call.storage}; `python -m store scores` queries them.")

@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from store.connection import install_sqlite_hooks
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import optuna
 
     from store.records import Run
+    from studies.searching import Point
 
 RATE = "training.learning_rate"
 RATES = (1e-9, 1e3)
@@ -95,6 +96,36 @@ class Trials:
             trials = self._storage.get_all_trials(study._study_id, deepcopy=False)
             if not any(trial.user_attrs.get("run") in numbers for trial in trials):
                 optuna.delete_study(study_name=study.study_name, storage=self._storage)
+
+    def keep_points(
+        self,
+        name: str,
+        space: Mapping[str, Sequence[Any]],
+        directions: Sequence[str],
+        points: "Iterable[Point]",
+    ) -> None:
+        """Show the points of a search to Optuna's own tools, each once; the search reads none."""
+        import optuna
+
+        study = optuna.create_study(
+            storage=self._storage, study_name=name, directions=directions, load_if_exists=True
+        )
+        there = {trial.user_attrs.get("arm") for trial in study.get_trials(deepcopy=False)}
+        choices = {
+            key: optuna.distributions.CategoricalDistribution(tuple(values))
+            for key, values in space.items()
+        }
+        for point in points:
+            inside = all(point.setting[key] in space[key] for key in space)
+            if point.arm not in there and inside:
+                study.add_trial(
+                    optuna.trial.create_trial(
+                        params=dict(point.setting),
+                        distributions=dict(choices),
+                        values=point.values,
+                        user_attrs={"arm": point.arm},
+                    )
+                )
 
     def _is_live(self, trial: Any, run: "Run") -> bool:
         return run.status == "running" and trial.user_attrs.get("attempt") == run.attempt

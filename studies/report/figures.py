@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from studies.report.arm_figures import final_skill, gradients, has_gradients
 from studies.report.findings import Findings, Panel
+from studies.report.front_figure import pareto_front
 from studies.report.measured_figures import bins, metrics
 from studies.report.palette import FAINT, SHADE
 from studies.report.panel_figures import cost, heat_map, learning_curves, length_curves
@@ -18,14 +20,25 @@ def figures(findings: Findings) -> dict[str, Callable[[], "Figure"]]:
     drawn: dict[str, Callable[[], Figure]] = {}
     if any(one.effect is not None for one in findings.verdicts):
         drawn["contrasts"] = lambda: contrasts(findings)
+    shown = findings.front
+    if shown is not None and shown.best and len(shown.objectives) > 1:
+        drawn["front"] = lambda: pareto_front(shown)
     for number, panel in enumerate(findings.panels, start=1):
         drawn |= {
             f"panel{number}_{name}": lambda draw=draw, panel=panel: draw(findings, panel)
-            for name, draw in (TRAINED if panel.has_skill else MEASURED).items()
+            for name, draw in _of_panel(panel).items()
             if any(seed.values for arm in panel.arms for seed in arm.seeds)
             and (name != "bins" or panel.binned)
         }
     return drawn
+
+
+def _of_panel(panel: Panel) -> dict[str, "Callable[[Findings, Panel], Figure]"]:
+    """What is drawn of a panel: against length, where there are several."""
+    if not panel.has_skill:
+        return MEASURED
+    drawn = TRAINED if len(panel.lengths) > 1 else AT_ONE_LENGTH
+    return drawn | ({"gradients": gradients} if has_gradients(panel) else {})
 
 
 def contrasts(findings: Findings) -> "Figure":
@@ -61,6 +74,12 @@ MEASURED: dict[str, Callable[[Findings, Panel], "Figure"]] = {"metrics": metrics
 TRAINED: dict[str, Callable[[Findings, Panel], "Figure"]] = {
     "lengths": length_curves,
     "heat_map": heat_map,
+    "learning": learning_curves,
+    "cost": cost,
+}
+
+AT_ONE_LENGTH: dict[str, Callable[[Findings, Panel], "Figure"]] = {
+    "final": final_skill,
     "learning": learning_curves,
     "cost": cost,
 }

@@ -9,6 +9,7 @@ from studies.freezing import SELECTION
 
 if TYPE_CHECKING:
     from store.records import Run
+    from studies.searching import Point
     from studies.statistics import Verdict
     from studies.tasks.task import Floors
 
@@ -157,6 +158,21 @@ class Panel:
 
 
 @dataclass(frozen=True)
+class Front:
+    """What a search found.
+
+    Args:
+        objectives: What it was after, each with "maximize" or "minimize".
+        points: Every arm that has a value for each.
+        best: Those that no other one beats in every objective.
+    """
+
+    objectives: Mapping[str, str]
+    points: "list[Point]"
+    best: "list[Point]"
+
+
+@dataclass(frozen=True)
 class Findings:
     """Everything that a report says."""
 
@@ -172,3 +188,4 @@ class Findings:
     command: str
     sources: list[str]
     selection: str = SELECTION["lowest"]
+    front: Front | None = None

@@ -37,7 +37,7 @@ def gather(stored: Stored, storage: str, verdicts: Sequence["Verdict"]) -> Findi
         study=plan.study.name,
         question=plan.study.question,
         about=plan.study.text,
-        panels=[_panel(stored, label, seeds) for label in plan.labels()],
+        panels=[_panel(stored, label, seeds) for label in dict.fromkeys(c.task for c in seeds)],
         verdicts=list(verdicts),
         threshold=plan.settings.study.threshold,
         differences=differences(plan),
@@ -139,8 +139,7 @@ def differences(plan: Plan) -> list[tuple[str, Mapping[str, Any]]]:
     for cell in plan.cells():
         first.setdefault(cell.arm, cell)
     flat = {arm: dict(leaves(plan.config(cell).plain())) for arm, cell in first.items()}
-    keys = sorted({key for one in flat.values() for key in one})
-    changed = [key for key in keys if len({repr(one.get(key)) for one in flat.values()}) > 1]
+    changed = sorted({key for label in plan.labels() for key in _changed(plan, label)})
     rows: list[tuple[str, Mapping[str, Any]]] = [
         (key, {arm: _shown(one.get(key)) for arm, one in flat.items()}) for key in changed
     ]
@@ -153,6 +152,14 @@ def differences(plan: Plan) -> list[tuple[str, Mapping[str, Any]]]:
         told = {arm: "reference" if arm == reference else "matched" for arm in first}
         rows.append((f"matched: {match}", told))
     return rows
+
+
+def _changed(plan: Plan, label: str) -> list[str]:
+    """The keys in which arms of one panel differ."""
+    here = [cell for cell in plan.cells() if cell.task == label]
+    flat = [dict(leaves(plan.config(cell).plain())) for cell in here]
+    keys = {key for one in flat for key in one}
+    return [key for key in keys if len({repr(one.get(key)) for one in flat}) > 1]
 
 
 def _shown(value: Any) -> str:

@@ -1,18 +1,20 @@
 """Make the report of a plan from what is stored of it, and check a report that was made."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from store.errors import StoreError
 from store.results import Results
-from studies.answer import gather_results
+from studies.answer import ArmResult, gather_results
 from studies.freezing import frozen_for, kept_for
 from studies.plan import Plan
 from studies.report.files import write_report
-from studies.report.findings import Findings
+from studies.report.findings import Findings, Front
 from studies.report.gather import gather
 from studies.report.numbers import mismatches
 from studies.report.page import html_page
 from studies.report.stored import Stored
+from studies.searching import best, points
 from studies.statistics.frozen import Frozen
 from studies.verdicts import verdicts
 
@@ -50,7 +52,16 @@ def findings_of(plan: Plan, storage: str, shown: str | None = None) -> Findings:
         frozen = NOTHING if kept is None else frozen_for(plan, kept)
         scores = [score for of_run in stored.scores.values() for score in of_run]
         runs = {cell: stored.confirming.get(cell, []) for cell in plan.cells()}
-        judged = verdicts(plan, gather_results(plan, runs, scores, stored.chosen), frozen)
-        return gather(stored, shown or storage, judged)
+        gathered = gather_results(plan, runs, scores, stored.chosen)
+        judged = verdicts(plan, gathered, frozen)
+        return replace(gather(stored, shown or storage, judged), front=_front(plan, gathered))
     finally:
         results.close()
+
+
+def _front(plan: Plan, gathered: list[ArmResult]) -> Front | None:
+    """What the search of the study found, where it has one."""
+    search = plan.settings.study.search
+    if search is None:
+        return None
+    return Front(search.objectives, points(plan, gathered), best(plan, gathered))

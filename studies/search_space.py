@@ -1,0 +1,28 @@
+"""What a search for arms may change, and what it is after."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, Strict
+
+from studies.pareto import Direction
+from studies.settings import Count, Strictly, Whole
+
+PARAMETERS = "parameters"
+"""The objective that is the number of parameters; all others are metrics."""
+
+
+class Search(Strictly):
+    """What is searched, and for what.
+
+    Args:
+        space: The values of each dotted key, in order.
+        objectives: What is maximized or minimized: metrics at the longest trained length, as means
+            over panels and seeds, or `parameters`.
+        generations: How often further arms are proposed.
+        size: How many at a time.
+    """
+
+    space: dict[str, Annotated[tuple[Any, ...], Strict(False), Field(min_length=1)]]
+    objectives: dict[str, Direction]
+    generations: Whole = 4
+    size: Count = 6
