@@ -97,12 +97,14 @@ def second_matrix(block: nn.Module) -> nn.Parameter:
     raise ValueError("the last block has no feed-forward; choose another than none")
 
 
-def slope(norms: Mapping[int, float]) -> float:
-    r"""The exponent a of $g = c L^a$: least squares over the logarithms.
+def slope(norms: Mapping[int, float]) -> float | None:
+    r"""The exponent a of $g = c L^a$: least squares over the logarithms; None where a norm is 0.
 
     >>> round(slope({1: 8.0, 4: 4.0, 16: 2.0}), 6)
     -0.5
     """
+    if min(norms.values()) <= 0:
+        return None
     x = [math.log(depth) for depth in norms]
     y = [math.log(norm) for norm in norms.values()]
     x_mean, y_mean = math.fsum(x) / len(x), math.fsum(y) / len(y)

@@ -11,7 +11,9 @@ from registry.problems import ConfigError, Problem
 from studies.outcome import Measured, Outcome, Work
 
 
-def measure(work: Work, width: int, d_model: int | None = None, steps: int = 400) -> Outcome:
+def measure(
+    work: Work, width: int | None = None, d_model: int | None = None, steps: int = 400
+) -> Outcome:
     r"""Fit one head to random attention weights, and tell how far it stays from them.
 
     $\min_{W_Q, W_K} \|\operatorname{softmax}(X W_Q W_K^\top X^\top / \sqrt{d_k}) - P\|$, where the
@@ -28,15 +30,16 @@ def measure(work: Work, width: int, d_model: int | None = None, steps: int = 400
 
     Args:
         work: The run; its lengths are `evaluation.test_lengths`.
-        width: Of the head, $d_k$.
+        width: Of the head, $d_k$; None: that of the heads of the run's encoder.
         d_model: Width of the tokens; None: twice the longest tested length. The theorem needs
             one as large as the length.
         steps: Of L-BFGS, at most.
 
     Raises:
-        ConfigError: If a width is not positive, or d_model is less than a tested length.
+        ConfigError: If a width is missing or not positive, or d_model is less than a tested length.
     """
     lengths = work.config.evaluation.test_lengths
+    width = _width_of_heads(work) if width is None else width
     d_model = 2 * max(lengths) if d_model is None else d_model
     if width < 1 or steps < 1:
         rule = f"width and steps are 1 or more; got {width} and {steps}"
@@ -55,6 +58,14 @@ def measure(work: Work, width: int, d_model: int | None = None, steps: int = 400
         ]
         work.between_batches()
     return outcome
+
+
+def _width_of_heads(work: Work) -> int:
+    encoder = work.config.encoder
+    if encoder is None:
+        rule = "rank_bottleneck needs a width, or an encoder whose heads have one"
+        raise ConfigError([Problem("perform.width", rule)])
+    return encoder.d_head or encoder.d_model // encoder.n_heads
 
 
 @dataclass(frozen=True)
