@@ -9,7 +9,7 @@ from registry.problems import ConfigError, Problem
 from registry.table import UnknownNameError
 from studies.contrasts import contrast_problems, why_not_asked
 from studies.knobs import match_problems
-from studies.merging import lies_under
+from studies.merging import nested
 from studies.settings import RunConfig, task_of
 
 if TYPE_CHECKING:
@@ -96,13 +96,11 @@ def _of_names(plan: "Plan") -> Iterator[Problem]:
 
 def _without_effect(plan: "Plan") -> list[Problem]:
     """Shared keys that every arm replaces, and those that the task decides."""
-    shared = [f"encoder.{key}" for key in plan.settings.encoder]
+    shared = {"encoder": nested(plan.settings.encoder)}
     overlays = [arm.over(plan.study.variables) for arm in plan.arms.values()]
     problems: list[Problem] = []
     for variable in plan.variables:
-        if any(lies_under(variable, (key,)) for key in shared) and all(
-            _says(overlay, variable) for overlay in overlays
-        ):
+        if _says(shared, variable) and all(_says(overlay, variable) for overlay in overlays):
             rule = f"the arms of this study differ in their {variable}: name them by --arms"
             problems.append(Problem(variable, rule))
     if any(panel.task is not None for panel in plan.settings.study.panels):

@@ -123,6 +123,8 @@ def lay_over(below: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, An
         panels = [_panel_of(layer["task"], panels)]
     if panels:
         study["panels"] = panels
+    if isinstance(study.get("search"), Mapping) and isinstance(lower.get("search"), Mapping):
+        study["search"] = {**lower["search"], **study["search"]}
     if "arms" in study or "factors" in study:
         lower = {key: value for key, value in lower.items() if key not in ("arms", "factors")}
     tries = [key for key in ("learning_rates", "tune") if key in study]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from studies.arms import Arm
     from studies.protocol import Settings
 
-WIDTH, D_HEAD, LENGTH, PAIRS = 64, 16, 16, 8
+WIDTH, D_HEAD, LENGTH, PAIRS = 64, 16, 16, 4
 
 OFFSETS, FIXED, RECALL, RANK = "several offsets", f"heads of {D_HEAD}", "recall", "rank"
 

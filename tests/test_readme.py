@@ -22,6 +22,7 @@ COMMANDS = [
     for line in block.splitlines()
     if line.startswith("$ python ")
 ]
+STUDIES = "extrapolation|run|recipes|attention_numerics|norm_depth|head_count|head_search"
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +63,8 @@ def test_the_commands_of_the_readme_work(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     # A study is described instead of run: its arguments are checked all the same.
-    if (
-        re.match(r"-m studies\.(extrapolation|run|recipes|attention_numerics)\b", command)
-        and "--plan" not in command
-        and "--list" not in command
-    ):
+    told = re.match(rf"-m studies\.({STUDIES})\b", command)
+    if told and not re.search("--(plan|list)", command):
         command += " --describe"
     if command.endswith("--plan"):
         command += " --arms none --set evaluation.examples=8"

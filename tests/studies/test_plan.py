@@ -212,3 +212,32 @@ def test_the_budgets_can_all_be_planned_and_ask_every_hypothesis() -> None:
         made = Plan(STUDY, gather(budget.settings))
         made.check()
         assert asked(made) == list(made.settings.study.hypotheses)
+
+
+def of_panels(*panels: dict[str, Any], **study: Any) -> Plan:
+    settings = {"arms": ["rope", "none"], "panels": list(panels), **study}
+    return Plan(STUDY, gather({**QUICK, "study": settings}))
+
+
+def test_a_panel_has_the_arms_that_it_is_for() -> None:
+    made = of_panels({"task": "shift"}, {"task": "reverse", "arms": ["none"]})
+    made.check()
+    assert [(cell.task, cell.arm) for cell in made.cells()] == [
+        ("shift", "rope"),
+        ("shift", "none"),
+        ("reverse", "none"),
+    ]
+
+
+def test_an_arm_of_a_panel_that_the_study_does_not_have_is_refused() -> None:
+    made = of_panels({"task": "shift", "arms": ["rope", "nome"]})
+    with pytest.raises(ConfigError, match=r"study\.panels\.0\.arms.*'nome'; did you mean 'none'"):
+        made.check()
+
+
+def test_a_claim_about_an_arm_that_is_not_on_its_panel_is_not_asked() -> None:
+    claim = {"name": "c", "claim": "c", "arm": "rope", "against": "none", "lengths": [16]}
+    panels = {"task": "shift"}, {"task": "reverse", "arms": ["none"]}
+    for panel, many in (("shift", 1), ("reverse", 0)):
+        made = of_panels(*panels, hypotheses=[{**claim, "panel": panel}])
+        assert len(asked(made)) == many

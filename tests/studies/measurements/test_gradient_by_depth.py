@@ -124,3 +124,7 @@ def test_the_slope_lies_where_theory_has_it(placement: str) -> None:
     found = [slopes(run(work(seed, 16, {"depths": [4, 16]}, **wide)))[0] for seed in range(3)]
     low, high = BANDS[placement]
     assert low <= sum(found) / len(found) <= high
+
+
+def test_a_gradient_that_is_zero_has_no_slope() -> None:
+    assert slope({1: 0.0, 2: 1.0}) is None

@@ -109,3 +109,16 @@ def test_tokens_of_low_rank_realize_less() -> None:
     tokens[1] = tokens[0]
     ours = fit(Drawn(tokens, drawn.target), 8, torch.Generator().manual_seed(1), 200)
     torch.testing.assert_close(ours[0], ours[1])
+
+
+def test_without_a_width_the_heads_of_the_encoder_are_fitted() -> None:
+    data = {
+        "encoder": {"d_model": 16, "n_heads": 4, "n_layers": 1},
+        "perform": {"name": "studies.measurements.rank_bottleneck:measure", "steps": 5},
+        "training": {"steps": 0},
+        "evaluation": {"test_lengths": [8]},
+    }
+    found = measure(Work(check_run(data), 0, CPU), steps=5)
+    assert found.scores == run(4, steps=5).scores
+    with pytest.raises(ConfigError, match="a width, or an encoder whose heads have one"):
+        measure(Work(check_run({**data, "encoder": None}), 0, CPU), steps=5)

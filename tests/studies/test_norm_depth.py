@@ -1,0 +1,44 @@
+"""The study of norm placements: its plans, and all of it once."""
+
+from pathlib import Path
+
+import pytest
+
+from studies.contrasts import asked
+from studies.gathering import gather
+from studies.norm_depth import DEEP, PLACES, STUDY
+from studies.plan import Plan
+from tests.studies.studying import call_in, means_of
+
+
+@pytest.mark.parametrize(
+    "budget", ["smoke", "quick", pytest.param("standard", marks=pytest.mark.slow)]
+)
+def test_every_budget_asks_every_claim(budget: str) -> None:
+    plan = Plan(STUDY, gather(STUDY.budgets[budget].settings))
+    plan.check()
+    assert len(asked(plan)) == len(plan.settings.study.claims())
+
+
+def test_nothing_hides_a_failure_and_the_deep_panel_tells_warm_up_apart() -> None:
+    plan = Plan(STUDY, gather(STUDY.budgets["quick"].settings))
+    config = plan.config(plan.cell(DEEP, "post + warm-up"))
+    assert config.encoder is not None
+    assert (config.encoder.n_layers, config.training.warmup_steps) == (12, 100)
+    training = config.training
+    assert (training.clip_norm, training.weight_decay, training.schedule) == (None, 0, "constant")
+    assert [cell.arm for cell in plan.cells() if cell.task == "untrained"] == list(PLACES)
+
+
+@pytest.mark.slow
+def test_the_whole_study_runs_and_its_slopes_are_those_of_theory(tmp_path: Path) -> None:
+    out = call_in(tmp_path, STUDY.name, "--budget=smoke", "--report=report")
+    assert "Pre-LN gradients fall" in out
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "figure-panel4_gradients" in page
+    slopes = means_of(tmp_path, "slope")
+    # Xiong et al. 2020, theorem 1, and what follows from the constants of DeepNorm.
+    assert -0.6 < slopes["pre"] < -0.35
+    assert -0.2 < slopes["post"] < 0.25
+    assert -0.6 < slopes["deepnorm"] < -0.4
+    assert "rezero" not in slopes
