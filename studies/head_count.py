@@ -170,6 +170,8 @@ def settings(
         "study": {
             "factors": crossed(counts, needed),
             "arms": arms(counts, fixed),
+            # More links are more answers, and so more logits.
+            "also_differs": ["encoder.n_classes"],
             "seeds": seeds,
             "learning_rates": list(rates),
             "panels": panels(counts, needed, fixed, steps, recall),

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import optuna
 
     from store.records import Run
+    from studies.pareto import Direction
     from studies.searching import Point
 
 RATE = "training.learning_rate"
@@ -101,7 +102,7 @@ class Trials:
         self,
         name: str,
         space: Mapping[str, Sequence[Any]],
-        directions: Sequence[str],
+        directions: "Sequence[Direction]",
         points: "Iterable[Point]",
     ) -> None:
         """Show the points of a search to Optuna's own tools, each once; the search reads none."""

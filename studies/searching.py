@@ -6,6 +6,7 @@ any other: planned, run, stored and printed as such. A generation follows from t
 before it alone, so the same command goes on where it was stopped, and does no run twice.
 """
 
+import random
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from studies.answer import ArmResult
     from studies.plan import Cell, Plan
 
-TRIES = 200
-"""Proposals that are known already or cannot be built, in a row, before a search is over."""
+TRIES, DRAWS = 20, 1000
+"""Proposals that are known already or cannot be built, in a row, before arms are drawn evenly; and
+how many of those, before a search is over."""
 
 
 @dataclass(frozen=True)
@@ -123,18 +125,28 @@ def _proposals(plan: "Plan", search: Search, known: Sequence[Point]) -> Iterator
     import optuna
 
     study, refused = _told(plan, search, known), 0
+    evenly = random.Random(_seed(plan))
     taken = [_setting(plan, cell, search) for cell in plan.cells()]
-    while refused < TRIES:
-        trial = study.ask(_distributions(search))
-        setting = {key: search.space[key][trial.params[key]] for key in search.space}
+    while refused < TRIES + DRAWS:
+        trial = study.ask(_distributions(search)) if refused < TRIES else None
+        setting = {
+            key: evenly.choice(values) if trial is None else values[trial.params[key]]
+            for key, values in search.space.items()
+        }
         arm = arm_of(setting)
-        if setting in taken or not _fits(plan, arm):
-            study.tell(trial, state=optuna.trial.TrialState.FAIL)
-            refused += 1
+        if setting not in taken and _fits(plan, arm):
+            taken.append(setting)
+            refused = 0
+            yield arm
             continue
-        taken.append(setting)
-        refused = 0
-        yield arm
+        refused += 1
+        if trial is not None:
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+
+
+def _seed(plan: "Plan") -> int:
+    """Of what a generation draws."""
+    return plan.settings.study.seed + plan.generation
 
 
 def _told(plan: "Plan", search: Search, known: Sequence[Point]) -> "optuna.Study":
@@ -142,11 +154,10 @@ def _told(plan: "Plan", search: Search, known: Sequence[Point]) -> "optuna.Study
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    seed = plan.settings.study.seed + plan.generation
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         # Arms at work count as bad ones, so that one generation spreads out.
-        sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
+        sampler = optuna.samplers.TPESampler(seed=_seed(plan), constant_liar=True)
     study = optuna.create_study(directions=list(search.objectives.values()), sampler=sampler)
     for point in known:
         inside = all(point.setting[key] in search.space[key] for key in search.space)

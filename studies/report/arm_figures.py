@@ -55,7 +55,7 @@ def _rows(axes: "Axes", panel: Panel) -> None:
     axes.grid(axis="y", color=FAINT, alpha=0.25, linewidth=0.5)
 
 
-def _dots(axes: "Axes", row: int, arm: Arm, values: list[float], end: float | None = None) -> None:
+def _dots(axes: "Axes", row: int, arm: Arm, values: list[float], end: int | None = None) -> None:
     """One dot a seed, and a bar at their mean."""
     colour: Any = "#0072B2"
     if not values:

@@ -30,7 +30,10 @@ def test_parameters_stay_at_a_fixed_width_and_grow_at_a_fixed_d_head() -> None:
         model = build_model(plan.config(plan.cell(panel, arm)), Seeds(0, 0))
         return sum(one.numel() for one in model.parameters())
 
-    assert size(OFFSETS, "1 head × 4 links") == size(OFFSETS, "64 heads × 4 links") == 59_520
+    tables, attention, norms = (17 + 16) * 64, 4 * (64 + 1) * 64, 3 * 2 * 64
+    feedforward, logits = 2 * 64 * 256 + 256 + 64, (64 + 1) * 4 * 16
+    counted = tables + attention + norms + feedforward + logits
+    assert size(OFFSETS, "1 head × 4 links") == size(OFFSETS, "64 heads × 4 links") == counted
     assert size(FIXED, "1 head of 16") < size(FIXED, "8 heads of 16")
 
 

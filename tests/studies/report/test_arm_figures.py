@@ -1,5 +1,7 @@
 """Figures of arms at one length, from values whose places are known."""
 
+from typing import Any
+
 import pytest
 
 from studies.report.arm_figures import final_skill, gradients, has_gradients
@@ -20,6 +22,11 @@ def seed(arm: str, number: int, skill: float, steps: float) -> Seed:
     return Seed(run(arm, number), values, {"loss": [(100, 0.5)], **norms})
 
 
+def places(line: Any) -> tuple[list[float], list[float]]:
+    """Where the points of a line are."""
+    return list(line.get_xdata()), list(line.get_ydata())
+
+
 def panel(*arms: Arm) -> Panel:
     floors = {16: Floors(constant=0.1, index=0.2, bag=0.15)}
     return Panel("shift", "shift(k=3)", (16, 16), 100, [16], floors, list(arms))
@@ -35,7 +42,7 @@ TOLD: Findings = findings(panel(*ARMS))
 def test_a_seed_that_never_fitted_stands_hollow_at_the_end() -> None:
     figure = final_skill(TOLD, panel(*ARMS))
     dots = [
-        (line.get_xdata()[0], line.get_ydata()[0], line.get_markerfacecolor())
+        (places(line)[0][0], places(line)[1][0], line.get_markerfacecolor())
         for line in figure.axes[1].lines
         if line.get_marker() == "o"
     ]
@@ -45,7 +52,7 @@ def test_a_seed_that_never_fitted_stands_hollow_at_the_end() -> None:
 
 def test_the_bar_of_an_arm_is_at_its_mean() -> None:
     figure = final_skill(TOLD, panel(*ARMS))
-    bars = [line.get_xdata()[0] for line in figure.axes[0].lines if len(line.get_xdata()) == 2]
+    bars = [places(line)[0][0] for line in figure.axes[0].lines if len(places(line)[0]) == 2]
     assert bars[:2] == pytest.approx([0.95, 0.2])
 
 
@@ -57,9 +64,9 @@ def test_gradients_are_drawn_by_layer_untrained_and_at_the_end() -> None:
         "after step 50",
         "after step 100",
     ]
-    line = figure.axes[0].lines[0]
-    assert list(line.get_xdata()) == [1, 2]
-    assert list(line.get_ydata()) == pytest.approx([1.0, 2.0])
+    x, y = places(figure.axes[0].lines[0])
+    assert x == [1, 2]
+    assert y == pytest.approx([1.0, 2.0])
 
 
 def test_one_length_has_its_own_figures() -> None:
