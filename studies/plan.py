@@ -138,14 +138,15 @@ class Plan:
             data["encoder"] = {"readout": told.pop("readout"), **data["encoder"], **told}
         return dict(self.study.complete(data))
 
-    def tuning(self, cell: Cell) -> Iterator["PlannedRun"]:
-        """The tuning runs of a cell: every setting on every tuning seed.
+    def is_tuned(self, cell: Cell) -> bool:
+        """Is there a choice, and a validation nll to choose by? Else the first setting is it."""
+        return len(self.settings.study.settings()) > 1 and self.config(cell).scored
 
-        A single setting leaves nothing to choose, so there are none.
-        """
+    def tuning(self, cell: Cell) -> Iterator["PlannedRun"]:
+        """The tuning runs of a cell: every setting on every tuning seed; none where not tuned."""
         settings = self.settings.study.settings()
         seeds = range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + self.settings.study.tuning_seeds)
-        for setting in settings if len(settings) > 1 else ():
+        for setting in settings if self.is_tuned(cell) else ():
             yield from self.runs(cell, setting, "tune", seeds)
 
     def confirming(self, cell: Cell, setting: Setting) -> Iterator["PlannedRun"]:

@@ -59,7 +59,7 @@ class Stored:
 
     def _choose(self, cell: Cell) -> Chosen:
         study = self.plan.settings.study
-        if len(study.settings()) == 1:
+        if not self.plan.is_tuned(cell):
             return Chosen(study.settings()[0])
         tried = self.tried(cell)
         if not tried or any(run.status not in FINISHED for one in tried for run in one.runs):

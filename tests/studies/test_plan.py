@@ -241,3 +241,11 @@ def test_a_claim_about_an_arm_that_is_not_on_its_panel_is_not_asked() -> None:
     for panel, many in (("shift", 1), ("reverse", 0)):
         made = of_panels(*panels, hypotheses=[{**claim, "panel": panel}])
         assert len(asked(made)) == many
+
+
+def test_what_is_measured_without_training_is_not_tuned() -> None:
+    measured = {"label": "rank", "training": {"steps": 0}, "perform": {
+        "name": "studies.measurements.rank_bottleneck:measure", "width": 2}}  # fmt: skip
+    made = of_panels({"task": "shift"}, measured, learning_rates=[1e-3, 3e-3])
+    tuned = {cell.task: len(list(made.tuning(cell))) for cell in made.cells()}
+    assert tuned == {"shift": 2, "rank": 0}
