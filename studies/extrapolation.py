@@ -134,7 +134,7 @@ STUDY = Study(
         "smoke": Budget("seconds, to see that everything works; its numbers mean nothing", SMOKE),
         "quick": Budget("an answer in about six minutes on two cores", QUICK),
         "standard": Budget(
-            "even pairs and sorting as Ruoss et al. 2023, scaled to some hours on two cores",
+            "even pairs as Ruoss et al. 2023, scaled to an hour on two cores",
             STANDARD,
         ),
         "paper": Budget("nine tasks at the sizes of Ruoss et al. 2023, weeks on a GPU", PAPER),
