@@ -249,3 +249,15 @@ def test_what_is_measured_without_training_is_not_tuned() -> None:
     made = of_panels({"task": "shift"}, measured, learning_rates=[1e-3, 3e-3])
     tuned = {cell.task: len(list(made.tuning(cell))) for cell in made.cells()}
     assert tuned == {"shift": 2, "rank": 0}
+
+
+@pytest.mark.parametrize("pad_id", [None, 1])
+def test_padded_batches_need_an_encoder_that_knows_padding(pad_id: int | None) -> None:
+    words = ["training.lengths_per_batch=8", f"encoder.pad_id={'null' if pad_id is None else 1}"]
+
+    with pytest.raises(
+        ConfigError, match=r"encoder\.pad_id: batches of several lengths are padded"
+    ):
+        plan("study.arms=[rope, none]", "task=shift", *words).check()
+
+    plan("study.arms=[rope, none]", "task=shift", words[0], "encoder.pad_id=0").check()

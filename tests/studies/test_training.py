@@ -8,12 +8,14 @@ import torch.nn.functional as F
 from torch import nn
 
 from registry import build_encoder
+from studies.data import padded
 from studies.seeds import Seeds
 from studies.settings import Training
 from studies.tasks.shift import Shift
 from studies.training import (
     Curves,
     DivergedError,
+    batch_loss,
     batches,
     finite,
     gradient_norm,
@@ -228,3 +230,17 @@ def test_a_training_step_is_the_one_that_torch_would_do() -> None:
         step = 0.1 * old.grad / (old.grad.abs() + 1e-8)
         expected = old * (1 - 0.1 * decay) - step
         torch.testing.assert_close(new, expected, atol=2e-5, rtol=1e-4, msg=name)
+
+
+def test_padding_does_not_change_what_a_batch_of_several_lengths_teaches() -> None:
+    """The loss of a padded batch is that of its parts, weighted by their scored answers."""
+    generator = torch.Generator().manual_seed(0)
+    model = build_encoder(SMALL, seed=0, position="rope", pad_id=0).double()
+    parts = [TASK.sample(generator, 3, length) for length in (4, 9)]
+
+    whole = batch_loss(model, padded(parts), CPU)
+
+    losses = [batch_loss(model, part, CPU) for part in parts]
+    answers = [3 * 3, 3 * 8]
+    expected = sum(n * one for n, one in zip(answers, losses, strict=True)) / sum(answers)
+    torch.testing.assert_close(whole, expected)
