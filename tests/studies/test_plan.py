@@ -43,13 +43,13 @@ def test_quick_is_the_protocol_that_its_text_promises() -> None:
     runs = everything(made)
 
     assert len(runs) == 2 * 6 * (3 + 8)
-    assert {(run.task, run.steps) for run in runs} == {("shift", 600), ("nearest_marked", 800)}
+    assert {(run.task, run.steps) for run in runs} == {("shift", 500), ("nearest_marked", 600)}
     assert sorted({run.config["training"]["learning_rate"] for run in runs}) == [1e-3, 3e-3, 1e-2]
     config = runs[0].config
     assert config["training"] | {"steps": 0} == {
         "steps": 0, "batch_size": 64, "learning_rate": 1e-3, "weight_decay": 0.01, "clip_norm": 1.0,
         "schedule": "linear", "warmup_steps": 50, "final_rate": 0.1, "train_lengths": [2, 16],
-        "dtype": "float32", "examples": "infinite", "until": None,
+        "dtype": "float32", "examples": "infinite", "lengths_per_batch": 1, "until": None,
     }  # fmt: skip
     assert config["evaluation"]["test_lengths"] == [16, 17, 18, 20, 24, 32, 64, 128]
     encoder = config["encoder"]
