@@ -84,7 +84,8 @@ def _elsewhere(encoder: "Encoder") -> str:
 
 def _of_feedforward(encoder: "Encoder", watch: Watch) -> Iterator[Shape]:
     """The maps inside the feed-forward layer, and what it writes into the stream."""
-    feedforward = encoder.blocks[0].feedforward
+    block: Any = encoder.blocks[0]
+    feedforward = block.feedforward
     if feedforward is None:
         return
     path = "blocks.0.feedforward"

@@ -71,7 +71,7 @@ def test_what_is_installed_holds_every_package_and_every_file_beside_their_code(
     told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     folders = {file.parent for file in FILES if "__pycache__" not in file.parts}
     packages = {".".join(folder.relative_to(ROOT).parts): folder for folder in folders}
-    assert set(told["packages"]) == set(packages)
+    assert sorted(told["packages"]) == sorted(packages)
     for package, folder in packages.items():
         beside = {file.name for file in folder.iterdir() if file.is_file() and file.suffix != ".py"}
         patterns = told["package-data"].get(package, [])
