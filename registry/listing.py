@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from registry import presets
 from registry.describing import describe, mentions, summary
-from registry.table import TABLES, UnknownNameError, table_of
+from registry.table import TABLES, Table, UnknownNameError, table_of
 
 PRESETS = (presets.KEY, f"{presets.KEY}s")
 """The words that stand for presets where others stand for a kind of part."""
@@ -45,7 +45,7 @@ def _says(name: str, text: str, word: str) -> bool:
     return word.casefold() in f"{name} {text}".casefold()
 
 
-def _table_of(kind: str):
+def _table_of(kind: str) -> Table:
     try:
         return table_of(kind)
     except UnknownNameError as error:
