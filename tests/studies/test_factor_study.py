@@ -129,6 +129,18 @@ def test_one_thing_changes_in_each_of_its_simple_contrasts(
         interaction(**changes).check()
 
 
+def test_the_second_pair_makes_the_same_change_as_the_first() -> None:
+    """One thing changes between any two of four encodings, yet no effect is seen twice."""
+    arms = ["rope", "none", "alibi", "sinusoidal"]
+    claim = {**CLAIM, "against": "none", "than": ["alibi", "sinusoidal"]}
+
+    with pytest.raises(ConfigError, match="compares one change under two levels") as caught:
+        plan(5, arms=arms, hypotheses=[claim]).check()
+
+    assert "encoder.position.name: rope against none" in str(caught.value)
+    assert "encoder.position.name: alibi against sinusoidal" in str(caught.value)
+
+
 def test_a_sound_interaction_is_no_problem() -> None:
     interaction().check()
 
