@@ -42,23 +42,31 @@ def _of_panel(panel: Panel) -> dict[str, "Callable[[Findings, Panel], Figure]"]:
 
 
 def contrasts(findings: Findings) -> "Figure":
-    """Effects with their simultaneous intervals, against the smallest effect of interest."""
+    """Effects with their simultaneous intervals, against the smallest effect of interest.
+
+    Steps and shares have no scale in common: where both are there, all are drawn in units of δ.
+    """
     from studies.report.wording import COLOUR_OF, contrast_name
+    from studies.statistics.outcomes import TIMES
 
     shown = [(one, one.effect) for one in findings.verdicts if one.effect is not None]
+    mixed = len({one.hypothesis.metric in TIMES for one, _ in shown}) > 1
     figure, (axes,) = new_figure(PAGE, 0.9 + 0.34 * max(1, len(shown)))
     for row, (verdict, effect) in enumerate(shown):
-        axes.add_patch(_band(row, verdict.hypothesis.smallest_effect))
-        low = effect if verdict.low is None else verdict.low
-        high = effect if verdict.high is None else verdict.high
+        delta = verdict.hypothesis.smallest_effect
+        unit = delta if mixed else 1.0
+        axes.add_patch(_band(row, delta / unit))
+        bounds = [effect if one is None else one for one in (verdict.low, verdict.high)]
+        low, high = (one / unit for one in bounds)
         colour = COLOUR_OF[verdict.status]
         axes.plot([low, high], [row, row], color=colour, linewidth=1.6, solid_capstyle="butt")
-        axes.plot([effect], [row], "o", color=colour, markersize=5)
+        axes.plot([effect / unit], [row], "o", color=colour, markersize=5)
     axes.axvline(0, color=FAINT, linewidth=0.8)
     axes.set_yticks(range(len(shown)), [contrast_name(one.hypothesis) for one, _ in shown])
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel("effect (difference of means over seeds; shaded: smaller than of interest)")
+    what = "effect in units of δ" if mixed else "effect"
+    axes.set_xlabel(f"{what} (difference of means over seeds; shaded: smaller than of interest)")
     return figure
 
 
