@@ -24,7 +24,7 @@ def cost_rows(config: RunConfig) -> dict[str, str]:
 
 def costs_by_arm(plan: "Plan", label: str) -> dict[str, Mapping[str, str]]:
     """The costs of every arm on a panel and, where arms are matched, the knob of each."""
-    return {arm: _row(plan, plan.cell(label, arm)) for arm in plan.arms}
+    return {cell.arm: _row(plan, cell) for cell in plan.cells() if cell.task == label}
 
 
 def _row(plan: "Plan", cell: "Cell") -> dict[str, str]:
@@ -40,7 +40,7 @@ def cost_lines(plan: "Plan") -> Iterator[str]:
     """A table for each panel whose runs train, and what arms are matched in."""
     for label in plan.labels():
         rows = costs_by_arm(plan, label)
-        heads = list(next(iter(rows.values())))
+        heads = list(next(iter(rows.values()), {}))
         if not heads:
             continue
         cells = [["", *heads], *([arm, *row.values()] for arm, row in rows.items())]

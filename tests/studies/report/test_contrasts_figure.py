@@ -37,7 +37,8 @@ def test_shares_are_drawn_as_they_are() -> None:
 
 def test_shares_beside_steps_are_drawn_in_units_of_delta() -> None:
     points, bands, label = drawn(
-        Verdict(SKILL, "supported", 0.5, 0.4, 0.6), Verdict(STEPS, "supported", -650.0, -700.0, -600.0)
+        Verdict(SKILL, "supported", 0.5, 0.4, 0.6),
+        Verdict(STEPS, "supported", -650.0, -700.0, -600.0),
     )
 
     assert points == pytest.approx([5.0, -6.5])
