@@ -23,7 +23,8 @@ class Costs:
             trained length, divided by their tokens. Matrix products alone are counted, two
             operations for each multiplication with its addition, whatever a mask would spare.
             Training costs about three times as much.
-        tokens: That are trained on: steps × batch size × the mean tokens of a sequence.
+        tokens: That are trained on, without padding: steps × batch size × the mean tokens of a
+            sequence.
         steps: Of training, as planned.
     """
 
