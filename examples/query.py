@@ -1,4 +1,4 @@
-"""From the file to a plot: accuracy by length for each arm, with intervals over seeds.
+"""From the file to a plot: accuracy by length for each task and arm, with intervals.
 
 python examples/query.py sqlite:///sandbox.db accuracy.png
 """
@@ -13,12 +13,12 @@ matplotlib.use("agg")  # no window is opened
 from matplotlib import pyplot as plt
 
 storage, picture = sys.argv[1:]
-means = Results(storage).summary(["arm", "length"], metric="accuracy", split="test").frame()
-for arm, own in means.groupby("arm"):
-    plt.plot(own["length"], own["mean"], marker="o", label=arm)
-    plt.fill_between(own["length"], own["low"], own["high"], alpha=0.2)
+means = Results(storage).summary(["task", "arm", "length"], metric="accuracy", split="test").frame()
+for (task, arm), own in means.groupby(["task", "arm"]):
+    plt.plot(own["length"], own["mean"], marker="o", label=f"{arm}, {task}")
+    plt.fill_between(own["length"], own["low"], own["high"], alpha=0.1)
 plt.xscale("log", base=2)
-plt.xlabel("length")
-plt.ylabel("accuracy, mean and 95 % interval over seeds")
+plt.xticks(means["length"].unique(), means["length"].unique())
+plt.gca().set(xlabel="length", ylabel="accuracy, mean and 95 % interval over seeds")
 plt.legend()
 plt.savefig(picture)

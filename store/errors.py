@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+MOST_NAMES = 30
+"""So many names are a help; a study has a hundred options."""
+
 
 class StoreError(Exception):
     """Something that a user can put right: a path, a filter, a value; the message is one line."""
@@ -16,4 +19,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
     names = sorted(set(known))
     close = get_close_matches(name, names, n=1)
     guess = f"did you mean {close[0]!r}? " if close else ""
-    return f"{guess}Known: {', '.join(names) or 'none'}"
+    told = ", ".join(names[:MOST_NAMES]) or "none"
+    rest = len(names) - MOST_NAMES
+    return f"{guess}Known: {told}{f' and {rest} more' if rest > 0 else ''}"

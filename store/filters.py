@@ -7,6 +7,7 @@ than anything. So `not` means not, as in Python, and never "unknown" as in SQL.
 """
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -22,6 +23,7 @@ ALLOWED = (
     "and, or, not, in, is None and the comparisons == != < <= > >="
 )
 MAX_DEPTH = 100
+ONE_SIGN = re.compile("[^=!<>]=[^=]")
 
 Keys: TypeAlias = Callable[[], Mapping[str, set[str]]]
 ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Column]] = {
@@ -67,7 +69,8 @@ class _Compiler:
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             place = f" at column {error.offset}" if isinstance(error, SyntaxError) else ""
             reason = error.msg if isinstance(error, SyntaxError) else str(error)
-            raise StoreError(f"where {self.text!r}: {reason}{place}; {ALLOWED}") from error
+            hint = "; equal is written ==" if ONE_SIGN.search(self.text) else ""
+            raise StoreError(f"where {self.text!r}: {reason}{place}{hint}; {ALLOWED}") from error
         return self.boolean(tree.body, 0)
 
     def boolean(self, node: ast.expr, depth: int) -> Column:

@@ -92,7 +92,7 @@ def print_table(rows: Rows, columns: Sequence[str], to: Any = None, rule: bool =
     cells = [[short(row[name]) for name in columns] for row in rows]
     numeric = [any(isinstance(row[name], int | float) for row in rows) for name in columns]
     widths = [
-        max(_width(name), *(_width(line[at]) for line in cells), 0)
+        max(cell_width(name), *(cell_width(line[at]) for line in cells), 0)
         for at, name in enumerate(columns)
     ]
     print(_line(columns, widths, numeric), file=to or sys.stdout)
@@ -110,13 +110,15 @@ def clip(value: object, width: int = 60) -> object:
 
 def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
     padded = [
-        " " * (width - _width(cell)) + cell if right else cell + " " * (width - _width(cell))
+        " " * (width - cell_width(cell)) + cell
+        if right
+        else cell + " " * (width - cell_width(cell))
         for cell, width, right in zip(cells, widths, numeric, strict=True)
     ]
     return "  ".join(padded).rstrip()
 
 
-def _width(cell: str) -> int:
+def cell_width(cell: str) -> int:
     """How many columns of a terminal a text takes."""
     if cell.isascii():
         return len(cell)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from store.errors import StoreError, nearest
-from store.printing import print_markdown, print_table, text
+from store.fitting import fit, terminal_width
+from store.printing import Rows, print_markdown, print_table, text
 
 FORMATS = ("table", "csv", "json", "markdown", "parquet")
 SUFFIXES = {
@@ -100,7 +101,22 @@ def _write_text(table: Table, style: str, to: Any) -> None:
     elif style == "markdown":
         print_markdown(table.rows(), names, to)
     else:
-        print_table(list(table.rows()), names, to)
+        _write_table(list(table.rows()), names, to)
+
+
+def _write_table(rows: Rows, columns: Sequence[str], to: Any) -> None:
+    width = terminal_width() if to is sys.stdout else None
+    if width is None:
+        print_table(rows, columns, to)
+        return
+    fitting, shown, left_out = fit(rows, columns, width)
+    print_table(fitting, shown, to)
+    if left_out:
+        print(
+            f"too wide for this terminal: {', '.join(left_out)}; --columns chooses, "
+            "--format csv holds all",
+            file=sys.stderr,
+        )
 
 
 def _write_json(rows: Iterable[Mapping[str, Any]], to: Any) -> None:

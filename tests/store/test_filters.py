@@ -163,7 +163,7 @@ FORMULAS = st.recursive(
 
 
 @given(where=FORMULAS)
-@settings(max_examples=150, deadline=None, database=None, derandomize=True)
+@settings(max_examples=80, deadline=None, database=None, derandomize=True)
 def test_a_filter_means_what_python_means(results: Results, where: str) -> None:
     assert chosen(results, where) == meant(where)
 
@@ -195,7 +195,7 @@ def test_filters_by_example(results: Results, where: str, seeds: list[int]) -> N
             "did you mean 'training.learning_rate'?",
         ),
         ("seed > 1 and nosuch.key == 1", "'nosuch.key' (column 14) is not known here"),
-        ("seed = 1", "invalid syntax at column 6"),
+        ("seed = 1", "invalid syntax at column 6; equal is written ==; allowed are"),
         ("", "invalid syntax"),
         ("seed >", "invalid syntax"),
         ("seed", "'seed' (column 1) is not a comparison; write it == True"),

@@ -34,7 +34,7 @@ def test_the_example_draws_a_line_for_each_arm(
     names = runpy.run_path(str(EXAMPLE))
 
     lines = names["plt"].gca().get_lines()
-    assert [line.get_label() for line in lines] == ["none", "rope"]
+    assert [line.get_label() for line in lines] == ["none, copy", "rope, copy"]
     assert list(lines[1].get_xdata()) == [8, 16, 32]
     assert list(lines[1].get_ydata()) == [1.0, 0.8125, 0.5]
     assert picture.read_bytes().startswith(b"\x89PNG")
