@@ -23,7 +23,7 @@ def cut(
     parts: dict[tuple[Any, ...], Part] = {}
     for at, key in enumerate(zip(*(column[:size] for column in keys), strict=True)):
         of_run, of_seed, each = parts.setdefault(key, ([], [], []))
-        of_run += runs[at::size]
+        of_run += () if by_length else runs[at::size]
         of_seed += seeds[at::size]
         each += values[at::size]
     if by_length:

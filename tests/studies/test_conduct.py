@@ -3,12 +3,15 @@
 import hashlib
 import inspect
 import platform
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from store import Results
 from store.ledger import Ledger
+from studies import identity
 from studies.conduct import Conductor
 from studies.extrapolation import QUICK, STUDY
 from studies.gathering import gather
@@ -158,11 +161,31 @@ def test_a_run_carries_the_source_of_each_of_its_parts(url: str) -> None:
 
     parts = results.components(first.code_hash or "")
 
-    assert {part.kind for part in parts} >= {"position", "task", "norm", "feedforward", "mask"}
+    kinds = {"position", "task", "norm", "feedforward", "mask", "skeleton", "training"}
+    assert {part.kind for part in parts} >= kinds
     assert [part.origin for part in parts if part.kind == "task"] == ["studies.tasks.shift:Shift"]
     source = Path(inspect.getfile(Shift)).read_bytes()
     [shift] = [part.source_hash for part in parts if part.kind == "task"]
     assert shift == hashlib.sha256(source).hexdigest()
+
+
+def test_the_skeleton_and_the_training_loop_are_compared_where_they_were_noted(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = conductor(url)
+    hash_of_file = identity._hash_of_file
+    monkeypatch.setattr(
+        identity,
+        "_hash_of_file",
+        lambda path: "another" if path.stem == "block" else hash_of_file(path),
+    )
+    assert made.changed() == {"none": made.ids()}
+
+    file = url.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("DELETE FROM es_components WHERE kind IN ('skeleton', 'training')")
+
+    assert made.changed() == {}
 
 
 def test_what_runs_again_carries_the_source_of_now(
