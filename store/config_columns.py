@@ -4,7 +4,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, func, select
 
-from store.json_values import JsonNumber, JsonTruth
+from store.json_values import JsonList, JsonNumber, JsonTruth
 from store.rows import ConfigRow, RunRow
 
 KINDS = (
@@ -34,6 +34,8 @@ def key_value(key: str, like: object) -> Column:
     path: Any = _CONFIGS["config"][tuple(key.split("."))]
     if isinstance(like, bool):
         return JsonTruth(path)
+    if isinstance(like, list):
+        return JsonList(path)
     return JsonNumber(path) if isinstance(like, int | float) else path.as_string()
 
 

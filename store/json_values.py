@@ -1,4 +1,4 @@
-"""Values inside JSON columns as numbers or truths, where a key may hold other kinds of value too.
+"""Values inside JSON columns as numbers, truths or lists, where a key may hold other kinds too.
 
 SQLite takes what is there; PostgreSQL gives up a whole query at the first value that it cannot
 cast, so it must look first.
@@ -6,7 +6,7 @@ cast, so it must look first.
 
 from typing import Any
 
-from sqlalchemy import Boolean, ColumnElement, Float
+from sqlalchemy import Boolean, ColumnElement, Float, Text, literal
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -40,11 +40,43 @@ class JsonTruth(FunctionElement[Any]):
         super().__init__(path.as_boolean(), path, path.as_string())
 
 
+class JsonList(FunctionElement[Any]):
+    """A value in a JSON column, to be compared with a list."""
+
+    type = Text()
+    inherit_cache = True
+
+    def __init__(self, path: Any) -> None:
+        super().__init__(path.as_string(), path, path.as_string())
+
+
+class ListLiteral(FunctionElement[Any]):
+    """A list as JSON text, written as SQLite writes it."""
+
+    type = Text()
+    inherit_cache = True
+
+    def __init__(self, text: str) -> None:
+        super().__init__(literal(text))
+
+
 @compiles(JsonNumber)
 @compiles(JsonTruth)
+@compiles(JsonList)
+@compiles(ListLiteral)
 def _as_it_is(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
-    plain, _, _ = _clauses(element)
-    return compiler.process(plain, **options)
+    return compiler.process(_clauses(element)[0], **options)
+
+
+@compiles(JsonList, "postgresql")
+def _list(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
+    return _filled("CAST({json} AS JSONB)", element, compiler, options)
+
+
+@compiles(ListLiteral, "postgresql")
+def _list_literal(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
+    # A server keeps the text of JSON as it came, with its spaces.
+    return f"CAST({compiler.process(_clauses(element)[0], **options)} AS JSONB)"
 
 
 @compiles(JsonNumber, "postgresql")

@@ -5,11 +5,13 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, literal
 
+from store.json_values import ListLiteral
+
 
 def literal_value(value: object) -> ColumnElement[Any]:
     """Return a value as a bound parameter; a list becomes JSON text, as a JSON column gives it."""
     if isinstance(value, list):
-        value = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        return ListLiteral(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
     return literal(value)
 
 

@@ -178,6 +178,9 @@ def test_a_filter_means_what_python_means(results: Results, where: str) -> None:
         ('status == "done" and id <= 2 and steps == 10 and parameters is None', [0, 1]),
         ("seed in ()", []),
         ("task.mode == 3", [0]),
+        ("training.train_lengths == [1, 3]", [3]),
+        ("training.train_lengths in ([1, 3], [1, 4])", [3, 4]),
+        ("training.train_lengths != [1, 3] and seed < 5", [0, 1, 2, 4]),
         ('created_at > "2000" and seed == 5', [5]),
     ],
 )

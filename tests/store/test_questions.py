@@ -115,6 +115,21 @@ def test_a_seed_counts_once_and_the_mixture_is_named(
     assert all_of_them.mixed == "arm, training.learning_rate"
 
 
+def test_a_seed_that_one_config_was_run_with_twice_counts_once(
+    ledger: Ledger, make_run: MakeRun, url: str
+) -> None:
+    for seed, value in ((0, 0.5), (0, 1.0), (1, 0.25)):
+        run = make_run(seed, identity=f"{seed} {value}")
+        claim = ledger.claim("w", ledger.plan([run]))
+        assert claim is not None
+        score = {"split": "test", "length": 8, "metric": "accuracy", "n": 4, "value": value}
+        ledger.finish(claim, "done", scores=[score])
+    results = Results(url)
+    (one,) = results.summary()
+    results.close()
+    assert (one.mean, one.seeds, one.runs) == (0.5, 2, 3)
+
+
 def test_a_name_that_nothing_has_is_refused(results: Results) -> None:
     with pytest.raises(StoreError, match=r"grouped by 'positon'; did you mean 'position'\?"):
         results.summary(["positon"])
