@@ -47,7 +47,7 @@ Nothing: Any = Field({})
 Ties = Literal["lowest", "middle"]
 """Which of near-tied settings is taken: that of lowest nll, or the one nearest to the middle."""
 
-Pair = Annotated[tuple[str, str], Strict(False)]
+Pair = Annotated[tuple[str, str], Strict(False)] | None
 Names = Annotated[tuple[str, ...], *Many] | None
 
 
@@ -103,7 +103,7 @@ def _hypothesis(given: Any) -> Hypothesis:
         for each in fields(Hypothesis)
     }
     options["lengths"] = (Annotated[tuple[Count, ...], Strict(False)], ...)
-    options["than"] = (Pair | None, None)
+    options["than"] = (Pair, None)
     model = make_model("Hypothesis", __config__=STRICT, **options)
     try:
         return Hypothesis(**model(**mapping(given)).model_dump())

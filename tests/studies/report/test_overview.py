@@ -87,7 +87,7 @@ def test_the_figure_lies_beside_the_page_and_is_small(tmp_path: Path) -> None:
 def test_effects_are_drawn_in_units_of_what_matters() -> None:
     figure = effects([SUPPORTED, REFUTED, UNTESTED])
     assert figure is not None
-    lines: list[Any] = figure.axes[0].lines
+    lines: list[Any] = list(figure.axes[0].lines)
     dots = [line.get_xdata()[0] for line in lines if line.get_marker() == "o"]
     assert dots == pytest.approx([0.6 / 0.1, 10 / 20])
     assert effects([UNTESTED]) is None

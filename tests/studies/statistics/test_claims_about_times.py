@@ -90,7 +90,7 @@ def test_a_run_that_gets_there_at_the_very_cap_is_told_from_those_that_do_not() 
     found = verdict(arm(a), arm(b), direction="different")
 
     assert found.p == log_rank(times(a), times(b)).p
-    assert found.p != log_rank(*ended).p
+    assert found.p != log_rank(ended[0], ended[1]).p
     assert len(found.notes) == 2
 
 
