@@ -78,8 +78,8 @@ WIDE = {"d_model": 64, "feedforward": {"name": "gelu", "d_ff": 256}}
 CAUSAL = {"mask": "causal"}
 
 PANELS = [
-    panel("shift, rope", SHIFT, "rope", 600),
-    panel("shift, learned", SHIFT, "learned", 600),
+    panel("shift, rope", SHIFT, "rope", 400),
+    panel("shift, learned", SHIFT, "learned", 400),
     panel("previous occurrence", {"name": "previous_occurrence"}, "rope", 600, encoder=CAUSAL),
     panel(
         "first and last",
@@ -179,7 +179,7 @@ STUDY = Study(
     budgets={
         "smoke": Budget("seconds, to see that everything works; its numbers mean nothing", SMOKE),
         "quick": Budget(
-            "five tasks, an answer in some minutes on two cores", settings(PANELS, 8, 256)
+            "five tasks, an answer in some minutes on two cores", settings(PANELS, 6, 256)
         ),
         "standard": Budget("the same with 16 seeds and more sequences", settings(PANELS, 16, 2048)),
     },

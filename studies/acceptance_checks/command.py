@@ -128,7 +128,7 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
     from studies.devices import device_facts, device_named
     from studies.execute import execute
     from studies.outcome import Outcome
-    from studies.worker import this_process
+    from studies.worker import is_alive, this_process
 
     chosen: Any = device_named(device)
     ledger = Ledger.create(storage)
@@ -138,8 +138,11 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
     plan = replace(plan, environment_id=number, provenance=provenance)
     [cell] = plan.cells()
     planned = list(plan.confirming(cell, {}))
-    ledger.reset(ledger.plan(planned), FINISHED)
     ids = ledger.plan(planned)
+    ledger.recover(ids, is_alive)
+    ledger.reset(ids, FINISHED)
+    # Once more, so that a run that is done anew carries the source and environment of now.
+    ledger.plan(planned)
     claim = ledger.claim(this_process(), ids, LEASE_SECONDS)
     if claim is None:
         raise WorkerError("another process checks the same model in this database right now")

@@ -1,5 +1,6 @@
 """Acceptance on encoders that are right, and on such as have one fault each."""
 
+import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -326,6 +327,22 @@ def test_a_model_that_cannot_be_built_has_failed(
     assert "cannot be built: KeyError: 'head'" in capsys.readouterr().err
     [run] = Results(f"sqlite:///{tmp_path / 'a.db'}").runs(study="acceptance", status="failed")
     assert "cannot be built" in str(run.reason)
+
+
+def test_a_run_that_was_killed_is_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*inputs: Any) -> None:
+        raise SystemExit(143)
+
+    monkeypatch.setattr("studies.acceptance_checks.accept.CHECKS", ())
+    with monkeypatch.context() as patch:
+        patch.setattr("studies.execute.execute", killed)
+        patch.setattr("studies.worker.this_process", lambda: f"{platform.node()}/1/long ago")
+        assert call(tmp_path) == 143
+    assert call(tmp_path) == 0
+    [run] = Results(f"sqlite:///{tmp_path / 'a.db'}").runs(study="acceptance")
+    assert (run.status, run.attempt) == ("done", 2)
 
 
 def breaks(vocab_size: int, n_classes: int) -> nn.Module:
