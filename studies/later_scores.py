@@ -1,6 +1,7 @@
 """Scores of a stored model at lengths that its study did not ask for: exploratory ones."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -59,21 +60,32 @@ def measure(run: "Run", asked: Asked, storage: str) -> tuple[list[Measured], dic
     model = load(run, storage, despite_changes=True, device=asked.device)
     task, settings = task_of(config.task), config.evaluation
     refuse_lengths(config, asked.lengths)
-    torch.set_num_threads(run.provenance.get("threads") or torch.get_num_threads())
     refused: dict[int, str] = {}
-    scores = evaluate(
-        model,
-        task,
-        asked.lengths,
-        asked.split,
-        Seeds(config.study.seed, run.seed),
-        asked.examples or settings.examples,
-        asked.batch_size or settings.batch_size,
-        torch.device(asked.device),
-        position_draws=settings.position_draws,
-        refused=refused,
-    )
+    with _threads(run.provenance.get("threads")):
+        scores = evaluate(
+            model,
+            task,
+            asked.lengths,
+            asked.split,
+            Seeds(config.study.seed, run.seed),
+            asked.examples or settings.examples,
+            asked.batch_size or settings.batch_size,
+            torch.device(asked.device),
+            position_draws=settings.position_draws,
+            refused=refused,
+        )
     return scores, refused
+
+
+@contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    """Compute with so many threads, as numbers depend on it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def add_later_scores(run: "Run", asked: Asked, ledger: "Ledger", storage: str) -> Added:
