@@ -76,6 +76,10 @@ def _furthest(panel: Panel, threshold: float) -> str:
     others = ", the other arm that learned falls earlier" if rest == 1 else others
     idle = [name for name, one in found.items() if not one.learned]
     missed = f"; {listed(idle)} did not learn the trained lengths" if idle else ""
+    if max(panel.lengths) <= longest:
+        verb = "reaches" if len(learned) == 1 else "reach"
+        held = f"{verb} skill {threshold:g} at length {longest}, the longest tested"
+        return f"{where}, {listed(list(learned))} {held}{missed}"
     if furthest == longest:
         return (
             f"{where}, no arm's mean skill stays at {threshold:g} or above beyond the trained "

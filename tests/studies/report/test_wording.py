@@ -1,5 +1,7 @@
 """The sentences of a report, on result sets with known answers."""
 
+from dataclasses import replace
+
 from studies.reach import Reach
 from studies.report.wording import arm_sentence, counts, listed, reach_of, reaches
 from tests.studies.report.synthetic import arm, findings, panel
@@ -36,6 +38,14 @@ def test_an_arm_that_did_not_learn_is_never_said_to_have_not_extrapolated() -> N
 def test_where_nobody_learned_nobody_wins() -> None:
     assert reaches(findings(panel(UNTAUGHT))) == (
         "on shift, no arm reaches skill 0.8 at length 16."
+    )
+
+
+def test_where_nothing_longer_is_tested_nothing_is_said_of_it() -> None:
+    short = replace(panel(WINNER, LOSER, UNTAUGHT), lengths=[16])
+    assert reaches(findings(short)) == (
+        "on shift, rope and learned reach skill 0.8 at length 16, the longest tested; none did not "
+        "learn the trained lengths."
     )
 
 
