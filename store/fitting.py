@@ -39,7 +39,7 @@ def fit(
     shown = list(columns)
     while len(shown) > 1 and _total(widths, shown) > width:
         shown.pop()
-    clipped = [
+    clipped: list[Mapping[str, Any]] = [
         {name: clip(row[name], widths[name]) if name in words else row[name] for name in shown}
         for row in rows
     ]
