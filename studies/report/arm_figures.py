@@ -71,6 +71,9 @@ def _dots(axes: "Axes", row: int, arm: Arm, values: list[float], end: int | None
 
 def gradients(findings: Findings, panel: Panel) -> "Figure":
     """The norm of the gradient of each layer, untrained and during training, one line an arm."""
+    import numpy as np
+    from matplotlib.ticker import MaxNLocator
+
     moments = _moments(panel)
     figure, columns = new_figure(PAGE, 2.7, columns=len(moments))
     for axes, step in zip(columns, moments, strict=True):
@@ -80,7 +83,10 @@ def gradients(findings: Findings, panel: Panel) -> "Figure":
             if points:
                 x, y = zip(*points, strict=True)
                 axes.plot(x, y, color=colour, linestyle=dash, linewidth=1.4, label=name)
-        axes.set_yscale("log")
+        drawn = [y for line in axes.lines for y in np.asarray(line.get_ydata())]
+        if drawn and max(drawn) > 5 * min(drawn):
+            axes.set_yscale("log")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_title("untrained" if step == 0 else f"after step {step}")
         axes.set_xlabel("layer")
     columns[0].set_ylabel("gradient norm")

@@ -30,6 +30,11 @@ class Seed:
     )
 
     @property
+    def ended(self) -> bool:
+        """Is it over, one way or the other?"""
+        return self.run.status not in ("planned", "running")
+
+    @property
     def ended_well(self) -> bool:
         """Did it end with numbers, rather than with a reason?"""
         return self.run.status == "done"
@@ -77,7 +82,7 @@ class Arm:
     @property
     def lost(self) -> list[Seed]:
         """The seeds that ended without numbers."""
-        return [seed for seed in self.seeds if not seed.ended_well]
+        return [seed for seed in self.seeds if seed.ended and not seed.ended_well]
 
 
 @dataclass(frozen=True)

@@ -87,9 +87,7 @@ class Entry:
     def basis(self) -> str:
         """What stands behind it, and what a reader must not take it for."""
         panels = self.findings.panels
-        there = sum(
-            seed.run.finished_at is not None for p in panels for arm in p.arms for seed in arm.seeds
-        )
+        there = sum(seed.ended for p in panels for arm in p.arms for seed in arm.seeds)
         told = [f"Study `{self.findings.study}`, budget {self.budget}: {counts(self.findings)}."]
         if self.budget in NO_MEANING:
             told.append(

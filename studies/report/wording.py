@@ -68,6 +68,12 @@ def _furthest(panel: Panel, threshold: float) -> str:
     where, longest = f"on {panel.label}", panel.trained[1]
     if not learned:
         return f"{where}, no arm reaches skill {threshold:g} at length {longest}"
+    if max(panel.lengths) <= longest:
+        told = [f"{listed(list(names))} {verb}" for names, verb in (
+            (learned, "learned"),
+            ([name for name in found if name not in learned], "did not"),
+        ) if names]  # fmt: skip
+        return f"{where}, {'; '.join(told)}"
     furthest = max(one.held or 0 for one in learned.values())
     best = [name for name, one in learned.items() if one.held == furthest]
     verb = "stays" if len(best) == 1 else "stay"
@@ -123,6 +129,8 @@ def arm_sentence(arm: Arm, panel: Panel, threshold: float) -> str:
 def counts(findings: Findings) -> str:
     """How many runs stand behind the page, and how many of them ended without numbers."""
     seeds = [seed for panel in findings.panels for arm in panel.arms for seed in arm.seeds]
-    lost = sum(not seed.ended_well for seed in seeds)
+    ended = sum(seed.ended for seed in seeds)
+    lost = sum(seed.ended and not seed.ended_well for seed in seeds)
     tail = f"; {lost} of them ended without numbers" if lost else ""
-    return f"{len(seeds)} confirming runs{tail}"
+    open_ones = f"; {len(seeds) - ended} more are still to be done" if ended < len(seeds) else ""
+    return f"{ended} confirming runs{tail}{open_ones}"
