@@ -148,6 +148,9 @@ def preview(plan: Plan, storage: str, workers: int) -> None:
             f"{f'; {there[cell]} stored' if there[cell] else ''}"
         )
     print("\n".join(cost_lines(plan)))
+    search = settings.search
+    if search is not None and settings.only is None:
+        print(f"then {search.generations} times {search.size} arms that the search proposes")
     print(_in_all(total, left, unknown, duration(seconds / workers), workers))
 
 

@@ -138,3 +138,9 @@ def test_an_interaction_is_described_as_a_difference_of_differences(
     told = described(plan(5, factors=factors, hypotheses=[claim]), capsys)
 
     assert "    (rope × pre − none × pre) > (rope × post − none × post): skill on shift" in told
+
+
+def test_a_search_says_how_many_arms_it_adds(capsys: pytest.CaptureFixture[str]) -> None:
+    search = {"space": {"encoder.n_layers": [1, 2]}, "objectives": {"skill": "maximize"}}
+    made = plan(2, search={**search, "generations": 3, "size": 4})
+    assert "then 3 times 4 arms that the search proposes" in planned(made, capsys)
