@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from studies.statistics import Verdict
 
 CAPTION = "Effects in units of the smallest effect of interest, with intervals"
+FIRST = "The first figure of the report"
 NO_MEANING = ("smoke",)
 """Budgets that only show that everything works."""
 
@@ -75,7 +76,16 @@ class Entry:
 
     @property
     def explored(self) -> list["Verdict"]:
-        """All others."""
+        """All others that could be judged."""
+        return [one for one in self._others if one.status != "not tested"]
+
+    @property
+    def unasked(self) -> int:
+        """How many of the others could not be judged."""
+        return len(self._others) - len(self.explored)
+
+    @property
+    def _others(self) -> list["Verdict"]:
         return [one for one in self.findings.verdicts if one.exploratory]
 
     @property
@@ -188,4 +198,4 @@ def _figure(entry: Entry) -> "tuple[Figure, str] | None":
     if drawn is not None:
         return drawn, CAPTION
     others = figures(entry.findings)
-    return next(((draw(), name) for name, draw in others.items()), None)
+    return next(((draw(), FIRST) for draw in others.values()), None)

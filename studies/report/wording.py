@@ -132,5 +132,5 @@ def counts(findings: Findings) -> str:
     ended = sum(seed.ended for seed in seeds)
     lost = sum(seed.ended and not seed.ended_well for seed in seeds)
     tail = f"; {lost} of them ended without numbers" if lost else ""
-    open_ones = f"; {len(seeds) - ended} more are still to be done" if ended < len(seeds) else ""
-    return f"{ended} confirming runs{tail}{open_ones}"
+    left = f"; {len(seeds) - ended} still to be done" if ended < len(seeds) else ""
+    return f"{ended} confirming run{'' if ended == 1 else 's'}{tail}{left}"

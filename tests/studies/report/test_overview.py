@@ -51,6 +51,12 @@ def test_every_verdict_is_a_sentence_with_its_claim_and_stands_where_it_belongs(
     assert "One seed diverged." in primary
 
 
+def test_exploratory_claims_without_a_verdict_are_counted_alone(tmp_path: Path) -> None:
+    page = page_of(tmp_path, Entry(told(replace(UNTESTED, exploratory=True), LATER), "quick", 2))
+    assert "1 exploratory claim has no verdict yet." in page
+    assert "idle" not in page
+
+
 def test_the_table_counts_primary_claims_alone(tmp_path: Path) -> None:
     entry = Entry(told(SUPPORTED, LATER, OPEN), "quick", 2)
     assert entry.tally == [1, 0, 1, 0]
@@ -95,7 +101,7 @@ def test_effects_are_drawn_in_units_of_what_matters() -> None:
 
 def test_without_an_effect_the_first_figure_of_the_report_is_shown(tmp_path: Path) -> None:
     page = page_of(tmp_path, Entry(told(UNTESTED), "quick", 2))
-    assert "![panel1_lengths](found/lengths.png)" in page
+    assert "![The first figure of the report](found/lengths.png)" in page
 
 
 def test_the_command_leaves_out_where_it_was_stored() -> None:

@@ -97,4 +97,4 @@ def test_at_trained_lengths_alone_nobody_reaches_anywhere_but_some_learn() -> No
 def test_runs_to_come_are_no_runs_that_ended_without_numbers() -> None:
     waiting = replace(WINNER.seeds[1], run=replace(WINNER.seeds[1].run, status="planned"))
     told = counts(findings(panel(replace(WINNER, seeds=[WINNER.seeds[0], waiting]))))
-    assert told == "1 confirming runs; 1 more are still to be done"
+    assert told == "1 confirming run; 1 still to be done"
