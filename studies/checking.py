@@ -37,7 +37,7 @@ def plan_problems(plan: "Plan") -> list[Problem]:
     if problems:
         return problems
     problems = [problem for cell in plan.cells() for problem in _of_cell(plan, cell)]
-    problems += _of_settings(plan)
+    problems += [*_of_settings(plan), *_of_search(plan)]
     if problems:
         return problems
     return [*_twins(plan), *contrast_problems(plan)]
@@ -198,6 +198,17 @@ def _of_settings(plan: "Plan") -> list[Problem]:
             except ConfigError as error:
                 problems += [replace(one, key=f"study.tune: {one.key}") for one in error.problems]
     return problems
+
+
+def _of_search(plan: "Plan") -> Iterator[Problem]:
+    """Keys of a search that no run has."""
+    search = plan.settings.study.search
+    if search is None:
+        return
+    config = plan.config(plan.cells()[0]).plain()
+    for key in search.space:
+        if not _says(config, key):
+            yield Problem("study.search.space", f"a run of this study has no key {key!r}", key)
 
 
 def _twins(plan: "Plan") -> list[Problem]:

@@ -73,7 +73,11 @@ def _print_later(console: "Console", plan: Plan, here: list[ArmResult]) -> None:
 def print_front(console: "Console", plan: Plan, front: "Sequence[Point]") -> None:
     """Print what a search found that nothing else beats in every objective at once."""
     search = plan.settings.study.search
-    if search is None or not front:
+    if search is None:
+        return
+    if not front:
+        wanted = ", ".join(search.objectives)
+        console.print(f"\nNo Pareto front: no arm has a value for each of {wanted}.")
         return
     aims = ", ".join(f"{metric} ({aim}d)" for metric, aim in search.objectives.items())
     told = f"[bold]Pareto front[/bold]: {len(front)} of {len(plan.arms)} arms; {aims}"

@@ -11,6 +11,9 @@ PARAMETERS = "parameters"
 """The objective that is the number of parameters; all others are metrics."""
 
 
+Values = Annotated[tuple[Any, ...], Strict(False), Field(min_length=1)]
+
+
 class Search(Strictly):
     """What is searched, and for what.
 
@@ -22,7 +25,7 @@ class Search(Strictly):
         size: How many at a time.
     """
 
-    space: dict[str, Annotated[tuple[Any, ...], Strict(False), Field(min_length=1)]]
-    objectives: dict[str, Direction]
+    space: Annotated[dict[str, Values], Field(min_length=1)]
+    objectives: Annotated[dict[str, Direction], Field(min_length=1)]
     generations: Whole = 4
     size: Count = 6

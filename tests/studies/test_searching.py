@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from registry import ConfigError
 from studies.answer import ArmResult
 from studies.gathering import gather
 from studies.head_search import SPACE, STUDY
@@ -124,3 +125,16 @@ def test_the_front_holds_the_values_of_its_arms() -> None:
         (2 / 16, 16, 16),
     ]
     assert set(found[0].setting) == set(SPACE)
+
+
+@pytest.mark.parametrize(
+    ("search", "told"),
+    [
+        ("{space: {encoder.n_head: [1]}}", "a run of this study has no key 'encoder.n_head'"),
+        ("{space: {}}", "at least 1"),
+        ("{objectives: {skill: largest}}", "'maximize' or 'minimize'"),
+    ],
+)
+def test_a_search_that_makes_no_sense_is_refused(search: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        plan(f"study.search={search}").check()
