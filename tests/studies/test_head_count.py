@@ -31,9 +31,9 @@ def test_parameters_stay_at_a_fixed_width_and_grow_at_a_fixed_d_head() -> None:
         return sum(one.numel() for one in model.parameters())
 
     tables, attention, norms = (17 + 16) * 64, 4 * (64 + 1) * 64, 3 * 2 * 64
-    feedforward, logits = 2 * 64 * 256 + 256 + 64, (64 + 1) * 4 * 16
+    feedforward, logits = 2 * 64 * 256 + 256 + 64, (64 + 1) * 8 * 16
     counted = tables + attention + norms + feedforward + logits
-    assert size(OFFSETS, "1 head × 4 links") == size(OFFSETS, "64 heads × 4 links") == counted
+    assert size(OFFSETS, "1 head × 8 links") == size(OFFSETS, "64 heads × 8 links") == counted
     assert size(FIXED, "1 head of 16") < size(FIXED, "8 heads of 16")
 
 
