@@ -68,12 +68,6 @@ def _furthest(panel: Panel, threshold: float) -> str:
     where, longest = f"on {panel.label}", panel.trained[1]
     if not learned:
         return f"{where}, no arm reaches skill {threshold:g} at length {longest}"
-    if max(panel.lengths) <= longest:
-        told = [f"{listed(list(names))} {verb}" for names, verb in (
-            (learned, "learned"),
-            ([name for name in found if name not in learned], "did not"),
-        ) if names]  # fmt: skip
-        return f"{where}, {'; '.join(told)}"
     furthest = max(one.held or 0 for one in learned.values())
     best = [name for name, one in learned.items() if one.held == furthest]
     verb = "stays" if len(best) == 1 else "stay"

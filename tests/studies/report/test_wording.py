@@ -89,11 +89,6 @@ def test_names_are_read_aloud() -> None:
     ]
 
 
-def test_at_trained_lengths_alone_nobody_reaches_anywhere_but_some_learn() -> None:
-    short = replace(panel(WINNER, UNTAUGHT), lengths=[16])
-    assert reaches(findings(short)) == "on shift, rope learned; none did not."
-
-
 def test_runs_to_come_are_no_runs_that_ended_without_numbers() -> None:
     waiting = replace(WINNER.seeds[1], run=replace(WINNER.seeds[1].run, status="planned"))
     told = counts(findings(panel(replace(WINNER, seeds=[WINNER.seeds[0], waiting]))))
