@@ -21,6 +21,7 @@ def listing() -> None:
         print(f"  {name:22}{about}")
     print("  recipes               what practitioners say: python -m studies.recipes --list")
     print("  of your own           python -m studies.run my_study.yaml")
+    print("  of a paper            python -m studies.published")
     print("\nReports: python -m studies report STUDY; of all studies: python -m studies findings")
     print("Stored models at new lengths: python -m studies.evaluate RUN --lengths 256,512")
     print("A bundle for a paper: python -m studies freeze STUDY --out DIR")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from registry.problems import ConfigError, Problem
 from registry.table import UnknownNameError
+from studies import published
 from studies.plan import Plan
 from studies.study import Study
 
@@ -74,6 +75,8 @@ def plan_of(name: str, words: Sequence[str]) -> Plan:
 
     if name in RECIPES.names():
         return read_plan(RECIPES.read(name), words[1:])
+    if name in published.names():
+        return read_plan(*published.typed(words))
     if is_module(name):
         return read_plan(importlib.import_module(_module(name)).STUDY, words)
     return read_plan(_from_file(name, words), words[1:])

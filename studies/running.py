@@ -203,7 +203,7 @@ def _print_answer(conductor: Conductor, kept: "Kept", call: Call) -> "list[Verdi
     gathered = results_of(conductor)
     judged = verdicts(conductor.plan, gathered, frozen_for(conductor.plan, kept))
     print_verdicts(console, judged)
-    print_answer(console, conductor.plan, gathered)
+    (conductor.plan.study.show or print_answer)(console, conductor.plan, gathered)
     print_front(console, conductor.plan, best(conductor.plan, gathered))
     runs = conductor.runs()
     stored = [run for of_cell in runs.values() for run in of_cell]

@@ -6,9 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from studies.answer import ArmResult
     from studies.arms import Arm
     from studies.collection import Collection
+    from studies.plan import Plan
     from studies.protocol import Settings
+
+    Show = Callable[[Console, Plan, list[ArmResult]], None]
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ class Study:
         file: The file that describes it, where that is no module.
         called: The module and the words that run it, where it is one of several that share both.
         axes: Further studies of the same question, which `--axis` runs.
+        show: What prints its answer, where that is not the usual tables.
     """
 
     name: str
@@ -61,6 +68,7 @@ class Study:
     file: Path | None = None
     called: str = ""
     axes: "Collection | None" = None
+    show: "Show | None" = None
 
     @property
     def launcher(self) -> str:

@@ -2,19 +2,23 @@
 
 from typing import TYPE_CHECKING
 
+from variants.faces import face
+
 if TYPE_CHECKING:
-    from studies.published.table import Cell, Claim, Published, load, names
+    from studies.published.command import typed as typed
+    from studies.published.protocol import Claim as Claim
+    from studies.published.study import study_of as study_of
+    from studies.published.table import Cell as Cell
+    from studies.published.table import Published as Published
+    from studies.published.table import load as load
+    from studies.published.table import names as names
 
-__all__ = ["Cell", "Claim", "Published", "load", "names"]
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from studies.published import table
-
-    return getattr(table, name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "command": ["typed"],
+        "protocol": ["Claim"],
+        "study": ["study_of"],
+        "table": ["Cell", "Published", "load", "names"],
+    },
+)

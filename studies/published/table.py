@@ -3,71 +3,18 @@
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
-from registry.choices import STRICT
 from registry.problems import ConfigError, problems_of
 from registry.table import UnknownNameError
 from registry.yaml_file import read_yaml
 from studies.merging import merge
+from studies.published.protocol import ROOTS, Claim, Measure, Overlay, Protocol, Strictly, Text
 
-Text = Annotated[str, Field(min_length=1)]
 Numbers = Annotated[list[float | None], Field(min_length=1)]
 Grid = dict[str, Numbers]
-Overlay = dict[str, dict[str, Any] | None]
-ROOTS = {"task", "encoder", "training", "evaluation", "study"}
-
-
-class Strictly(BaseModel):
-    """Frozen data: nothing is coerced, nothing unknown is accepted."""
-
-    model_config = STRICT
-
-
-class Measure(Strictly):
-    """What the numbers are, and which way is better."""
-
-    metric: Literal["accuracy", "exact", "perplexity", "score", "gradient_norm"]
-    unit: Literal["percent", "share", "perplexity", "norm"]
-    better: Literal["higher", "lower", "neither"]
-    about: Text
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Between which values a number of this unit lies."""
-        top = {"percent": 100.0, "share": 1.0}
-        return 0.0, top.get(self.unit, float("inf"))
-
-
-class Claim(Strictly):
-    """A statement with a number: what `column` must have, between `low` and `high`."""
-
-    about: Text
-    value: float
-    low: float
-    high: float
-    place: Text
-    verified: bool
-    column: str | None = None
-
-
-class Protocol(Strictly):
-    """How the numbers came about: settings of a study, in the roots of a config.
-
-    `kind` is "training", "initialization" (nothing is trained), or "fit" (of attention matrices
-    of these `lengths` with heads of these `widths`). `differences` say what ours does otherwise,
-    `left_out` why some rows or columns are not run here.
-    """
-
-    kind: Literal["training", "initialization", "fit"]
-    budget: Text
-    differences: list[Text]
-    settings: dict[str, Any] = {}
-    lengths: list[int] = []
-    widths: list[int] = []
-    left_out: str = ""
 
 
 class Cell(Strictly):
@@ -125,10 +72,8 @@ class Published(Strictly):
         for grid in ("values", "spread", "lowest", "highest"):
             self._check_grid(grid, getattr(self, grid))
         for claim in self.claims:
-            if claim.column is not None and claim.column not in self.columns:
-                raise ValueError(f"a claim is about {claim.column!r}, which is no column")
-            if not claim.low <= claim.value <= claim.high:
-                raise ValueError(f"a claim lies between its bounds; got {claim}")
+            self._check_claim(claim)
+        self._check_budgets()
         overlays = [*self.rows.values(), *self.columns.values()]
         if any(one is None for one in overlays) and not self.protocol.left_out:
             raise ValueError("protocol.left_out says why a row or column is not run here")
@@ -136,6 +81,35 @@ class Published(Strictly):
         if unknown:
             raise ValueError(f"settings have the roots {sorted(ROOTS)}; got {sorted(unknown)}")
         return self
+
+    def _check_claim(self, claim: Claim) -> None:
+        arms = {*self.columns, *self.protocol.arms}
+        for arm in (claim.column, claim.against):
+            if arm is not None and arm not in arms:
+                raise ValueError(f"a claim is about {arm!r}, which is no column")
+        if claim.panel is not None and claim.panel not in {*self.rows, *self.protocol.panels}:
+            raise ValueError(f"a claim is about {claim.panel!r}, which is no row or panel")
+        if claim.value is not None and not claim.low <= claim.value <= claim.high:
+            raise ValueError(f"a claim lies between its bounds; got {claim}")
+
+    def _check_budgets(self) -> None:
+        rows, arms = set(self.runnable_rows()), set(self.runnable_arms())
+        for name, budget in self.protocol.budgets.items():
+            for what, given, known in (("rows", budget.rows, rows), ("arms", budget.arms, arms)):
+                strange = [one for one in given or () if one not in known]
+                if strange:
+                    rule = f"budget {name} has {what} that are run here, {sorted(known)}"
+                    raise ValueError(f"{rule}; got {strange}")
+
+    def runnable_rows(self) -> dict[str, dict[str, Any]]:
+        """What each row, and each panel beside them, changes; without those that are not run."""
+        every = {**self.rows, **self.protocol.panels}
+        return {row: overlay for row, overlay in every.items() if overlay is not None}
+
+    def runnable_arms(self) -> dict[str, dict[str, Any]]:
+        """What each column, and each arm beside them, changes; without those that are not run."""
+        every = {**self.columns, **self.protocol.arms}
+        return {arm: overlay for arm, overlay in every.items() if overlay is not None}
 
     def _check_grid(self, name: str, grid: Mapping[str, list[float | None]]) -> None:
         low, high = self.measure.bounds
@@ -168,7 +142,7 @@ class Published(Strictly):
             if overlay is None:
                 return None
             settings = merge(settings, overlay)
-        return _ranges(settings)
+        return ranges_written_out(settings)
 
     @property
     def source(self) -> str:
@@ -177,7 +151,7 @@ class Published(Strictly):
         return f"{self.authors}, {self.place} ({where})"
 
 
-def _ranges(settings: Mapping[str, Any]) -> dict[str, Any]:
+def ranges_written_out(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings with `test_lengths: {from: 41, to: 43}` written out."""
     evaluation = dict(settings.get("evaluation", {}))
     lengths = evaluation.get("test_lengths")

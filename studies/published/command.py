@@ -1,0 +1,56 @@
+"""From the words that were typed to the study of a published table and the words for it."""
+
+from collections.abc import Sequence
+
+from registry.problems import ConfigError, Problem
+from registry.table import UnknownNameError
+from studies.published.printing import shower
+from studies.published.study import study_of
+from studies.study import Study
+
+OURS = ("--table", "--rows", "--format")
+FORMATS = ("table", "markdown")
+
+
+def typed(words: Sequence[str]) -> tuple[Study, list[str]]:
+    """The study of a table, as it is to be shown, and what is left to say about its runs.
+
+    Raises:
+        ConfigError: If no table is named, or an option has no value.
+        UnknownNameError: If there is no such table, row or format.
+    """
+    from dataclasses import replace
+
+    options, rest = split(words)
+    name, form = options.get("--table"), options.get("--format", "table")
+    if name is None:
+        raise ConfigError([Problem("--table", "name a table, such as --table ruoss_2023")])
+    if form not in FORMATS:
+        raise UnknownNameError("format", form, list(FORMATS))
+    rows = options.get("--rows")
+    study = study_of(name, rows and [row.strip() for row in rows.split(",")])
+    return replace(study, show=shower(form)), rest
+
+
+def split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """The options that are about the table, and the other words in their order.
+
+    >>> split(["--table", "xiong_2020", "--seeds", "3", "--format=markdown"])
+    ({'--table': 'xiong_2020', '--format': 'markdown'}, ['--seeds', '3'])
+
+    Raises:
+        ConfigError: If an option has no value.
+    """
+    options: dict[str, str] = {}
+    rest: list[str] = []
+    left = iter(words)
+    for word in left:
+        option, equals, value = word.partition("=")
+        if option not in OURS:
+            rest.append(word)
+            continue
+        given = value if equals else next(left, None)
+        if not given:
+            raise ConfigError([Problem(option, f"{option} needs a value")])
+        options[option] = given
+    return options, rest

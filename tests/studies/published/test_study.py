@@ -1,0 +1,89 @@
+"""Published tables as studies: every arm builds, every protocol plans."""
+
+import pytest
+
+from registry import ConfigError, UnknownNameError
+from registry.builder import build_encoder
+from studies.checking import plan_problems
+from studies.published import load, names, study_of, typed
+from studies.published.command import split
+from studies.published.differing import differences, shown
+from studies.running import ready
+
+BUDGETS = [
+    pytest.param(name, budget, id=f"{name}-{budget}")
+    for name in names()
+    for budget in study_of(name).budgets
+]
+
+
+@pytest.mark.parametrize(("name", "budget"), BUDGETS)
+def test_every_budget_is_a_plan_without_problems(name: str, budget: str) -> None:
+    plan = ready(study_of(name), budget, {}, None, (), ())
+    assert plan.cells()
+    assert not plan_problems(plan)
+    table = load(name)
+    assert set(plan.labels()) <= set(table.runnable_rows())
+    assert set(plan.arms) <= set(table.runnable_arms())
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_arm_builds(name: str) -> None:
+    plan = ready(study_of(name), "smoke", {}, None, (), ())
+    for cell in plan.cells():
+        config = plan.config(cell)
+        if config.encoder is not None:
+            assert build_encoder(config.encoder).config == config.encoder
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_call_by_the_paper_differs_in_nothing_but_what_the_table_says(name: str) -> None:
+    plan = ready(study_of(name), "paper", {}, None, (), ())
+    assert differences(load(name), plan) == []
+
+
+def test_what_a_budget_changes_is_said() -> None:
+    plan = ready(study_of("peluche_2023"), "quick", {"seeds": 3}, None, (), ())
+    told = differences(load("peluche_2023"), plan)
+    assert "training.batch_size: 128 here, 512 there" in told
+    assert "study.seeds: 3 here, 5 there" in told
+    assert not any("d_model" in one for one in told)
+
+
+def test_rows_and_arms_that_are_left_out_are_said() -> None:
+    plan = ready(study_of("ruoss_2023", ["even_pairs"]), "paper", {"only": ["rope"]}, None, (), ())
+    rows, columns = differences(load("ruoss_2023"), plan)
+    assert "bucket_sort" in rows
+    assert "even_pairs" not in rows
+    assert columns.startswith("columns not run in this call: none, sin_cos")
+
+
+def test_settings_are_shown_in_few_signs() -> None:
+    assert shown(list(range(41, 501))) == "41, 42 … 500 (460 of them)"
+    assert shown(2_000_000) == "2,000,000"
+    assert shown({"name": "relu", "d_ff": 256}) == "relu (d_ff 256)"
+    assert (shown(None), shown(True), shown(0.001)) == ("none", "yes", "0.001")
+
+
+def test_rows_may_be_chosen_and_an_unknown_one_names_its_nearest() -> None:
+    study = study_of("ruoss_2023", ["bucket_sort"])
+    assert [one["label"] for one in study.budgets["paper"].settings["study"]["panels"]] == [
+        "bucket_sort"
+    ]
+    with pytest.raises(UnknownNameError, match="'bucket_sort'"):
+        study_of("ruoss_2023", ["buket_sort"])
+    with pytest.raises(UnknownNameError, match="run here"):
+        study_of("ruoss_2023", ["solve_equation"])
+
+
+def test_typed_words_are_those_of_the_table_and_those_of_its_study() -> None:
+    study, rest = typed(["--budget", "smoke", "--table=xiong_2020", "--seeds", "3"])
+    assert (study.name, rest) == ("xiong_2020", ["--budget", "smoke", "--seeds", "3"])
+    assert study.program == "python -m studies.published --table xiong_2020"
+    assert study.launcher == "python -m studies.published"
+    with pytest.raises(ConfigError, match="--table"):
+        typed(["--seeds", "3"])
+    with pytest.raises(ConfigError, match="needs a value"):
+        split(["--seeds", "3", "--table"])
+    with pytest.raises(UnknownNameError, match="markdown"):
+        typed(["--table", "xiong_2020", "--format", "markdwn"])
