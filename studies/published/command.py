@@ -1,12 +1,20 @@
 """From the words that were typed to the study of a published table and the words for it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from registry.problems import ConfigError, Problem
 from registry.table import UnknownNameError
-from studies.published.printing import shower
 from studies.published.study import study_of
 from studies.study import Study
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from studies.answer import ArmResult
+    from studies.plan import Plan
+    from studies.study import Show
 
 OURS = ("--table", "--rows", "--format")
 FORMATS = ("table", "markdown")
@@ -19,8 +27,6 @@ def typed(words: Sequence[str]) -> tuple[Study, list[str]]:
         ConfigError: If no table is named, or an option has no value.
         UnknownNameError: If there is no such table, row or format.
     """
-    from dataclasses import replace
-
     options, rest = split(words)
     name, form = options.get("--table"), options.get("--format", "table")
     if name is None:
@@ -29,7 +35,17 @@ def typed(words: Sequence[str]) -> tuple[Study, list[str]]:
         raise UnknownNameError("format", form, list(FORMATS))
     rows = options.get("--rows")
     study = study_of(name, rows and [row.strip() for row in rows.split(",")])
-    return replace(study, show=shower(form)), rest
+    return replace(study, show=_shower(form)), rest
+
+
+def _shower(form: str) -> "Show":
+    def show(console: "Console", plan: "Plan", gathered: "list[ArmResult]") -> None:
+        # Imported here, so that --help stays fast.
+        from studies.published.printing import write
+
+        write(console, plan, gathered, form)
+
+    return show
 
 
 def split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:

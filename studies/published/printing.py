@@ -1,6 +1,6 @@
 """Print a published table beside ours: the paper's number, ours, and whether the order agrees."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,15 +31,11 @@ class Grid:
 Item = str | Grid
 
 
-def shower(form: str) -> "Callable[[Console, Plan, list[ArmResult]], None]":
-    """What prints the comparison, as "table" or as "markdown"."""
-    write = _as_markdown if form == "markdown" else _on_console
-
-    def show(console: "Console", plan: "Plan", gathered: "list[ArmResult]") -> None:
-        for item in items(load(plan.study.name), plan, gathered):
-            write(console, item)
-
-    return show
+def write(console: "Console", plan: "Plan", gathered: "list[ArmResult]", form: str) -> None:
+    """Print the comparison, as "table" or as "markdown"."""
+    one = _as_markdown if form == "markdown" else _on_console
+    for item in items(load(plan.study.name), plan, gathered):
+        one(console, item)
 
 
 def items(table: Published, plan: "Plan", gathered: "Sequence[ArmResult]") -> Iterator[Item]:
