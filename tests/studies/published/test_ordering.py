@@ -23,23 +23,26 @@ def table(
     aggregate: str = "mean", verified: bool = True, **grids: dict[str, list[float | None]]
 ) -> Published:
     """A table of one row `task` and the columns a, b, c, in percent."""
-    settings = {"study": {"seeds": 3}}
-    return Published(
-        title="T",
-        authors="A et al. 2000",
-        place="Table 1",
-        arxiv="2000.00000",
-        note="none",
-        verified=verified,
-        measure={
+    data: dict[str, Any] = {
+        "title": "T",
+        "authors": "A et al. 2000",
+        "place": "Table 1",
+        "arxiv": "2000.00000",
+        "note": "none",
+        "verified": verified,
+        "measure": {
             "metric": "accuracy", "unit": "percent", "better": "higher", "about": "accuracy",
             "least": 5.0, "aggregate": aggregate,
         },
-        protocol={"kind": "training", "budget": "b", "differences": [], "settings": settings},
-        rows={"task": {}},
-        columns={"a": {}, "b": {}, "c": {}},
-        **{name: grid for name, grid in grids.items()},
-    )  # fmt: skip
+        "protocol": {
+            "kind": "training", "budget": "b", "differences": [],
+            "settings": {"study": {"seeds": 3}},
+        },
+        "rows": {"task": {}},
+        "columns": {"a": {}, "b": {}, "c": {}},
+        **grids,
+    }  # fmt: skip
+    return Published(**data)
 
 
 VALUES: dict[str, list[float | None]] = {"task": [90.0, 50.0, 52.0]}
