@@ -26,9 +26,10 @@ def study_of(name: str, rows: Sequence[str] | None = None) -> Study:
         UnknownNameError: If there is no such table, or no such row in it that is run here.
     """
     table = load(name)
+    known = list(table.runnable_rows())
     for row in rows or ():
-        if row not in table.runnable_rows():
-            raise UnknownNameError(f"row of {name} that is run here", row, table.runnable_rows())
+        if row not in known:
+            raise UnknownNameError(f"row of {name} that is run here", row, known)
     paper = Budgeted(about=table.protocol.budget)
     budgets = {**table.protocol.budgets, PAPER: paper}
     return Study(

@@ -10,8 +10,17 @@ from studies.published.command import split
 from studies.published.differing import differences, shown
 from studies.running import ready
 
+LARGE = ("ruoss_2023", "kazemnejad_2023")
+"""Tables of many rows, each at many lengths."""
+
+
+def marks(name: str, budget: str) -> list[pytest.MarkDecorator]:
+    """The protocol of a large table takes seconds to check."""
+    return [pytest.mark.slow] if name in LARGE and budget in ("paper", "standard") else []
+
+
 BUDGETS = [
-    pytest.param(name, budget, id=f"{name}-{budget}")
+    pytest.param(name, budget, id=f"{name}-{budget}", marks=marks(name, budget))
     for name in names()
     for budget in study_of(name).budgets
 ]
@@ -36,7 +45,9 @@ def test_every_arm_builds(name: str) -> None:
             assert build_encoder(config.encoder).config.d_model == config.encoder.d_model
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=marks(name, "paper")) for name in names()]
+)
 def test_a_call_by_the_paper_differs_in_nothing_but_what_the_table_says(name: str) -> None:
     plan = ready(study_of(name), "paper", {}, None, (), ())
     assert differences(load(name), plan) == []
