@@ -37,13 +37,10 @@ def cells_of(
         if row in table.rows and column in table.columns:
             values = [in_unit(one, table.measure) for one in seeds_of(result, metric)]
             fit = fit_of(result)
-            beyond = fit is not None and min(_lengths(result, metric)) > fit[0]
-            found[row, column] = Ours(
-                values,
-                len(result.runs),
-                None if fit is None else fit[1],
-                not beyond or fit[1] >= threshold,
-            )
+            shortest = min(_lengths(result, metric), default=0)
+            learned = fit is None or shortest <= fit[0] or fit[1] >= threshold
+            skill = None if fit is None else fit[1]
+            found[row, column] = Ours(values, len(result.runs), skill, learned)
     return found
 
 
@@ -119,7 +116,7 @@ def _tried(claim: Claim, gathered: Sequence["ArmResult"]) -> Tried | None:
     ours = [Ours(seeds_of(here[arm], metric, claim.lengths), len(here[arm].runs)) for arm in arms]
     if not all(one.whole for one in ours):
         return Tried(claim, None, "cannot tell")
-    interval = t_interval(ours[0].values) if len(ours) == 1 else difference_of(*ours)
+    interval = t_interval(ours[0].values) if len(ours) == 1 else difference_of(ours[0], ours[1])
     if interval is None:
         return Tried(claim, None, "cannot tell")
     return Tried(claim, interval, within(interval, claim.low, claim.high))

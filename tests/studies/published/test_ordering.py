@@ -111,7 +111,10 @@ def test_more_pairs_make_wider_intervals() -> None:
     assert one.mean == two.mean
 
 
-RANGES: dict[str, Any] = {"lowest": {"task": [90.0, 50.0, 50.0]}, "highest": {"task": [95.0, 50.0, 50.0]}}
+RANGES: dict[str, Any] = {
+    "lowest": {"task": [90.0, 50.0, 50.0]},
+    "highest": {"task": [95.0, 50.0, 50.0]},
+}
 
 
 def test_ranges_that_are_the_same_are_alike_and_asked_so() -> None:
