@@ -83,7 +83,7 @@ def test_a_table_runs_from_end_to_end_once(
     words += ["--storage", f"sqlite:///{tmp_path / 'mine.db'}"]
     assert typed(monkeypatch, *words) == 0
     first = capsys.readouterr().out
-    assert "Claims: of 3 claims" in first
+    assert "Claims: of 4 claims" in first
     assert f"-0.5{MARK}" in first
     assert "encoder.d_model: 16 here, 128 there" in first
     assert "6 runs in" in first
@@ -92,7 +92,7 @@ def test_a_table_runs_from_end_to_end_once(
     again = capsys.readouterr().out
     assert "6 runs in" in again
     numbers = re.findall(r"\| (-?[\d.]+ ± [\d.]+) \|", again)
-    assert len(numbers) == 3
+    assert len(numbers) == 4
     assert all(one in first for one in numbers)
 
     from store.results import Results
