@@ -80,8 +80,8 @@ def softmax_over_queries(vocab_size: int, n_classes: int) -> Any:
     return with_backend(OverQueries, vocab_size, n_classes)
 
 
-def inverted_mask(vocab_size: int, n_classes: int) -> Any:
-    model = right(vocab_size, n_classes)
+def inverted_mask(vocab_size: int, n_classes: int, **changed: Any) -> Any:
+    model = right(vocab_size, n_classes, **changed)
     effective = model._effective
 
     def inverted(tokens: Tensor, mask: Any) -> Any:
@@ -89,6 +89,10 @@ def inverted_mask(vocab_size: int, n_classes: int) -> Any:
 
     model.__dict__["_effective"] = inverted
     return model
+
+
+def inverted_mask_and_rope(vocab_size: int, n_classes: int) -> Any:
+    return inverted_mask(vocab_size, n_classes, position="rope")
 
 
 def wrong_heads(vocab_size: int, n_classes: int) -> Any:
@@ -205,6 +209,14 @@ def test_a_layer_without_a_gradient_is_named() -> None:
 def test_wrong_heads_are_seen_by_parity_too() -> None:
     found = findings(subject("wrong_heads"), "parity")
     assert "outputs_are_those_of_the_layer_of_torch" in failed(found)
+
+
+def test_a_mask_is_understood_without_torch_too() -> None:
+    """Its layer has no rope: what the mask hides is seen to change the states all the same."""
+    found = findings(subject("inverted_mask_and_rope"), "parity")
+    assert (
+        "that the mask hides change states" in found["a_mask_hides_what_it_hides_in_torch"].detail
+    )
 
 
 def test_a_right_encoder_passes_everything() -> None:
