@@ -53,4 +53,4 @@ def listing() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
