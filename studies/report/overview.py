@@ -124,7 +124,11 @@ def entries(storages: Iterable[str], wanted: Sequence[str] = ()) -> list[Entry]:
     for storage in storages:
         results = Results(storage)
         try:
-            names = [name for name in results.studies() if not wanted or name in wanted]
+            names = [
+                name
+                for name in results.studies()
+                if (not wanted or name in wanted) and results.runs(study=name, phase=None)
+            ]
             plans = [(plan_behind(name, results), _budget(name, results)) for name in names]
         finally:
             results.close()
