@@ -33,7 +33,7 @@ def listing() -> None:
 @app.command()
 def report(
     study: Annotated[str, typer.Argument(help="A study that has runs.")],
-    out: Annotated[Path | None, typer.Option(help="The folder; by default its name.")] = None,
+    out: Annotated[Path | None, typer.Option(help="By default STUDY_report.")] = None,
     storage: Annotated[str, typer.Option(help="Database URL.")] = "sqlite:///sandbox.db",
     verify: Annotated[
         bool,

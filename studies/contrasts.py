@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from registry.problems import Problem
 from studies.hypothesis import Hypothesis
 from studies.merging import lies_under
-from studies.statistics.outcomes import TIMES
+from studies.statistics.outcomes import SCORES, TIMES
 
 if TYPE_CHECKING:
     from studies.plan import Cell, Plan
@@ -34,9 +34,9 @@ def why_not_asked(plan: "Plan", claim: Hypothesis) -> str:
     """Why a call cannot decide a hypothesis, or ""."""
     arms = [arm for arm in claim.arms if arm not in plan.arms]
     if arms:
-        return f"no arm {arms[0]!r} in this call"
+        return f"no arm {arms[0]!r} in this call; its arms: {', '.join(plan.arms)}"
     if claim.panel not in plan.labels():
-        return f"no panel {claim.panel!r} in this call"
+        return f"no panel {claim.panel!r} in this call; its panels: {', '.join(plan.labels())}"
     panel = plan.labels().index(claim.panel)
     absent = [arm for arm in claim.arms if not plan.is_on(panel, arm)]
     if absent:
@@ -45,7 +45,9 @@ def why_not_asked(plan: "Plan", claim: Hypothesis) -> str:
         return ""
     tested = plan.config(plan.cell(claim.panel, claim.arm)).evaluation.test_lengths
     untested = [length for length in claim.lengths if length not in tested]
-    return f"length {untested[0]} is not tested in this call" if untested else ""
+    if untested:
+        return f"length {untested[0]} is not tested in this call, but {', '.join(map(str, tested))}"
+    return ""
 
 
 def simple_contrasts(claim: Hypothesis) -> list[tuple[str, str]]:
@@ -95,7 +97,7 @@ def contrast_problems(plan: "Plan") -> list[Problem]:
     for claim in asked(plan):
         key = f"study.hypotheses ({claim.name})"
         rules = [rule for pair in simple_contrasts(claim) for rule in _of_pair(plan, claim, pair)]
-        rules += [*_of_interaction(plan, claim), *_of_time(plan, claim)]
+        rules += [*_of_interaction(plan, claim), *_of_time(plan, claim), *_of_metric(plan, claim)]
         problems += [Problem(key, rule) for rule in rules]
     return problems
 
@@ -153,6 +155,17 @@ def _of_time(plan: "Plan", claim: Hypothesis) -> Iterator[str]:
             longest = training.train_lengths[1]
             yield f"{claim.metric} is asked at the longest trained length; say lengths: [{longest}]"
             return
+
+
+def _of_metric(plan: "Plan", claim: Hypothesis) -> Iterator[str]:
+    """A run that trains has the usual scores and those of its probes; others name their own."""
+    config = plan.config(plan.cell(claim.panel, claim.arm))
+    own = config.perform is not None or config.evaluation.probes
+    if not own and claim.metric not in (*SCORES, *TIMES):
+        yield (
+            f"no run has the metric {claim.metric!r} without a probe in evaluation.probes; "
+            f"measured are {', '.join((*SCORES, *TIMES))}"
+        )
 
 
 def _config(plan: "Plan", cell: "Cell") -> dict[str, Any]:

@@ -38,7 +38,8 @@ def check_report(plan: Plan, storage: str, folder: Path) -> list[str]:
     """
     file = folder / "report.html"
     if not file.is_file():
-        raise StoreError(f"there is no report to check: {file} is missing")
+        rule = f"there is no report to check: {file} is missing"
+        raise StoreError(f"{rule}; name its folder by --out, or write it by leaving --verify out")
     page = file.read_text(encoding="utf-8")
     return mismatches(page, html_page(findings_of(plan, storage))[1])
 

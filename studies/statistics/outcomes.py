@@ -8,6 +8,9 @@ PENDING = ("planned", "running")
 Measure = tuple[str, int]
 """A metric at a length, such as ("skill", 32)."""
 
+SCORES = ("accuracy", "exact", "skill", "nll")
+"""What every trained run is scored by at each tested length."""
+
 FLOORS = {"skill": 0.0, "exact": 0.0}
 """What a model that learned nothing scores, by metric, at every length."""
 

@@ -74,6 +74,20 @@ def test_arms_of_one_config_are_refused() -> None:
     assert "pre and same have the same config on shift" in told
 
 
+def test_a_metric_that_no_run_has_is_refused_before_any_training() -> None:
+    told = refused(claim("pre", "post", metric="sklil"))
+
+    assert "no run has the metric 'sklil' without a probe" in told
+    assert "accuracy, exact, skill, nll, steps_to_fit" in told
+
+
+def test_a_metric_may_be_that_of_a_probe() -> None:
+    probes = {"evaluation": {"probes": ["gradient_norms"]}}
+    panels = [{"task": "shift", **probes}]
+
+    plan(claim("pre", "post", metric="gradient_norm"), panels=panels).check()
+
+
 FACTORS = {"encoder.norm_placement": ["pre", "post"], "encoder.n_layers": [1, 2]}
 
 
@@ -88,13 +102,14 @@ def test_in_a_crossed_design_one_factor_moves_in_each_contrast() -> None:
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        ({"arm": "lost"}, "no arm 'lost' in this call"),
-        ({"panel": "reverse"}, "no panel 'reverse' in this call"),
-        ({"lengths": [16, 17]}, "length 17 is not tested in this call"),
+        ({"arm": "lost"}, "no arm 'lost' in this call; its arms: pre, post, deep"),
+        ({"panel": "reverse"}, "no panel 'reverse' in this call; its panels: shift"),
+        ({"lengths": [16, 17]}, "length 17 is not tested in this call, but 16"),
     ],
 )
 def test_a_hypothesis_that_a_call_cannot_decide_says_why(other: dict[str, Any], why: str) -> None:
-    made = plan({**claim("pre", "post"), **other})
+    tested = {"evaluation": {"test_lengths": [16]}}
+    made = plan({**claim("pre", "post"), **other}, panels=[{"task": "shift", **tested}])
 
     assert why_not_asked(made, made.settings.study.hypotheses[0]) == why
     assert asked(made) == []

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from studies.evaluation import evaluate, skill_of, validation_lengths
 from studies.outcome import Measured
 from studies.seeds import Seeds
+from studies.statistics.outcomes import SCORES
 from studies.tasks.first_last_match import FirstLastMatch
 from studies.tasks.multi_shift import MultiShift
 from studies.tasks.shift import Shift
@@ -140,6 +141,12 @@ def test_the_nll_is_a_mean_over_answers_in_nats() -> None:
             return SimpleNamespace(logits=torch.zeros(*tokens.shape, 4))
 
     assert measure(Flat(), task)["nll"].value == pytest.approx(math.log(4))
+
+
+def test_what_is_measured_is_what_a_hypothesis_may_name() -> None:
+    task = Shift(k=1, alphabet=4)
+
+    assert tuple(measure(Says(task.solve, 4), task)) == SCORES
 
 
 def test_the_set_is_fixed_by_replicate_split_and_length() -> None:
