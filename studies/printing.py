@@ -8,6 +8,7 @@ from rich.table import Table
 
 from store.intervals import Interval
 from studies.answer import ArmResult, cell_text, number, sentence
+from studies.fit_times import fit_times, fit_title
 from studies.plan import Cell, Plan
 from studies.settings import task_of
 from studies.statistics.sentences import sentence as said
@@ -49,6 +50,7 @@ def print_answer(console: "Console", plan: Plan, gathered: list[ArmResult]) -> N
             continue
         console.print(f"\n{_protocol(plan, here)}", highlight=False)
         _print_sentences(console, plan, here)
+        _print_times(console, plan, here)
         for metric in _metrics(plan, here):
             title = {**METRICS, **plan.study.metrics}.get(metric, metric)
             console.print(f"\n  [bold]{title}[/bold]", highlight=False)
@@ -57,6 +59,18 @@ def print_answer(console: "Console", plan: Plan, gathered: list[ArmResult]) -> N
         _print_by_bin(console, here)
         _print_later(console, plan, here)
         _print_alternatives(console, here)
+
+
+def _print_times(console: "Console", plan: Plan, here: list[ArmResult]) -> None:
+    """Print how soon the seeds met the criterion of fit, where there is one."""
+    config = plan.config(here[0].cell)
+    if not config.scored or config.training.until is None:
+        return
+    console.print(f"\n  [bold]{fit_title(config.training.until)}[/bold]", highlight=False)
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for result in here:
+        table.add_row(f"  {result.cell.arm}", fit_times(result))
+    console.print(table, highlight=False)
 
 
 def _print_later(console: "Console", plan: Plan, here: list[ArmResult]) -> None:
@@ -124,7 +138,10 @@ def _metrics(plan: Plan, here: list[ArmResult]) -> list[str]:
 def _protocol(plan: Plan, here: list[ArmResult]) -> str:
     cell = here[0].cell
     config = plan.config(cell)
-    ending = f"{plan.settings.study.seeds} seeds; mean ± half of the 95 % t-interval over seeds"
+    seeds = plan.settings.study.seeds
+    ending = f"{seeds} seeds; mean ± half of the 95 % t-interval over seeds"
+    if seeds == 1:
+        ending = "1 seed, so no intervals"
     if not config.scored:
         return f"[bold]{cell.task}[/bold], {ending}"
     shortest, longest = config.training.train_lengths
