@@ -12,6 +12,8 @@ from store.connection import make_engine, shown
 from store.errors import StoreError
 from store.model_files import ModelFiles
 
+SOURCE_IS_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
 
 def backup(url: str, target: str) -> str:
     """Copy a database to a new file; return what was done, in a sentence.
@@ -47,6 +49,8 @@ def copy_file(engine: Engine, target: Path) -> int:
         _copy(shown(engine.url), beside)
         os.replace(beside, target)
     except (sqlite3.Error, OSError) as error:
+        if getattr(error, "sqlite_errorcode", None) in SOURCE_IS_DAMAGED:
+            raise StoreError(f"{shown(engine.url)} is damaged: {error}") from error
         raise StoreError(f"{target} cannot be written: {error}") from error
     finally:
         for name in (beside, Path(f"{beside}-journal"), Path(f"{beside}-wal")):

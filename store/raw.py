@@ -87,7 +87,7 @@ def _allow(
         return sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in PRAGMAS:
         return sqlite3.SQLITE_OK
-    refused.append(_told(action, first))
+    refused.append(_told(action, second if action == sqlite3.SQLITE_FUNCTION else first))
     return sqlite3.SQLITE_DENY
 
 

@@ -123,10 +123,24 @@ def _write_json(rows: Iterable[Mapping[str, Any]], to: Any) -> None:
     """Write one array of objects; what `json.dumps` would write, without all of it in memory."""
     first = True
     for row in rows:
+        try:
+            told = _json(row)
+        except (TypeError, ValueError) as error:
+            raise StoreError(f"{_without_json(row)}; --format csv or table shows it") from error
         to.write("[\n" if first else ",\n")
-        to.write("  " + _json(row).replace("\n", "\n  "))
+        to.write("  " + told.replace("\n", "\n  "))
         first = False
     to.write("[]\n" if first else "\n]\n")
+
+
+def _without_json(row: Mapping[str, Any]) -> str:
+    """Name the column of a row whose value JSON cannot hold, such as an infinity or bytes."""
+    for name, value in row.items():
+        try:
+            _json(value)
+        except (TypeError, ValueError):
+            return f"column {name!r} holds {value!r:.60}, which has no form in JSON"
+    return "a row has no form in JSON"
 
 
 def _json(value: object) -> str:

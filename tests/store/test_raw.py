@@ -48,7 +48,7 @@ def test_questions_are_answered(ledger: Ledger, url: str, query: str, columns: l
         ("begin immediate", "is more than reading"),
         ("commit", "is more than reading"),
         ("savepoint x", "is more than reading"),
-        ("select load_extension('x')", "is more than reading"),
+        ("select load_extension('x')", "a function: load_extension is more than reading"),
         ("select 1; delete from es_runs", "one statement at a time"),
         ("with x as (select 1) delete from es_runs", "DELETE from es_runs"),
         ("insert into es_runs select * from es_runs returning *", "INSERT into es_runs"),

@@ -237,6 +237,17 @@ def test_a_backup_overwrites_nothing(ledger: Ledger, url: str, path: Path) -> No
         backup(url, str(path.parent / "none" / "copy.db"))
 
 
+def test_a_backup_of_a_stump_blames_the_file_and_not_the_copy(
+    ledger: Ledger, path: Path, tmp_path: Path
+) -> None:
+    ledger.close()
+    stump, target = tmp_path / "stump.db", tmp_path / "copy.db"
+    stump.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(StoreError, match=r"stump\.db.* is damaged"):
+        backup(f"sqlite:///{stump}", str(target))
+    assert list(tmp_path.glob("*copy*")) == []
+
+
 def test_a_full_disk_loses_nothing(ledger: Ledger, url: str, path: Path, make_run: MakeRun) -> None:
     """The size that a file may have is limited, as the end of a disk would."""
     before = [done(ledger, make_run(seed)) for seed in range(3)]

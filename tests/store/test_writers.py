@@ -72,6 +72,21 @@ def test_csv_and_json_give_every_digit(filled: str, tmp_path: Path) -> None:
     assert rows[0]["seed"] == 2**62
 
 
+@pytest.mark.parametrize(
+    ("value", "named"), [("1e400", "inf"), ("-1e400", "-inf"), ("x'00ff'", "b'\\x00\\xff'")]
+)
+def test_what_has_no_form_in_json_is_told(
+    filled: str, tmp_path: Path, value: str, named: str
+) -> None:
+    target = tmp_path / "odd.json"
+    query = ["sql", f"select 1 as one, {value} as odd", "--storage", filled]
+    result = call(*query, "--out", str(target))
+    assert result.exit_code == 2
+    assert f"column 'odd' holds {named}, which has no form in JSON" in result.stderr
+    assert list(tmp_path.glob("*odd*")) == []
+    assert call(*query, "--format", "csv").exit_code == 0
+
+
 @pytest.mark.parametrize("name", ["kept.csv", "kept.json", "kept.md", "kept.parquet", "kept.txt"])
 def test_a_file_is_replaced_when_that_is_asked_alone(
     filled: str, tmp_path: Path, name: str
