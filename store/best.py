@@ -93,9 +93,10 @@ def _edge(own: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> str | N
     """Which option of the chosen setting is the lowest or the highest of those tried."""
     told: list[str] = []
     for name, value in own.items():
-        tried = {one.get(name) for one in among}
+        tried = [one.get(name) for one in among]
+        # An option can be a list, which is neither a number nor a member of a set.
         numbers = [each for each in tried if isinstance(each, int | float)]
-        if len(numbers) < 2 or len(numbers) < len(tried) or isinstance(value, bool):
+        if len(numbers) < len(tried) or len(set(numbers)) < 2 or isinstance(value, bool):
             continue
         if value in (min(numbers), max(numbers)):
             told.append(f"{'lowest' if value == min(numbers) else 'highest'} {name}")

@@ -110,6 +110,25 @@ def test_best_tells_the_rate_and_how_many_were_tried(filled: str) -> None:
     assert "encoder.position.name" not in shown
 
 
+def test_best_is_told_beside_an_option_that_is_a_list(
+    ledger: Ledger, make_run: MakeRun, url: str
+) -> None:
+    """Two tasks that train on other lengths, as a database of several studies holds them."""
+    for task, lengths in (("copy", [2, 8]), ("reverse", [2, 4])):
+        for rate in (0.1, 0.2):
+            config = config_of("none", rate)
+            config["training"]["train_lengths"] = lengths
+            name = f"{task} {rate}"
+            own = {"config": config, "config_hash": name, "identity": name}
+            finish(ledger, make_run(0, task=task, arm="none", phase="tune", **own), ARMS["none"])
+    rows = answers("best", "--storage", url)
+    assert [(row["task"], row["tried"], row["training.train_lengths"]) for row in rows] == [
+        ("copy", 2, [2, 8]),
+        ("reverse", 2, [2, 4]),
+    ]
+    assert {row["at_edge"] for row in rows} == {"highest training.learning_rate"}
+
+
 def test_cost_stands_beside_accuracy(filled: str) -> None:
     rows = answers("cost", "--storage", filled)
     assert [(row["arm"], row["value"], row["wall_seconds"]) for row in rows] == [
