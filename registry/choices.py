@@ -184,11 +184,21 @@ def build_part(kind: str, chosen: Choice, *given: Any) -> Any:
         for key, value in chosen.options().items()
     }
     try:
-        return table_of(kind)[chosen.name](*given, **options)
+        return _whole(table_of(kind)[chosen.name](*given, **options))
     except ConfigError:
         raise
     except Exception as error:
         raise _refusal(error, chosen) from error
+
+
+def _whole(part: Any) -> Any:
+    """The part, unless a constructor of its own has left out that of `nn.Module`."""
+    from torch import nn
+
+    if isinstance(part, nn.Module) and "_modules" not in vars(part):
+        own = type(part).__qualname__
+        raise TypeError(f"{own}.__init__ must call super().__init__ first")
+    return part
 
 
 def _kind_of(chosen: Choice) -> str:

@@ -48,6 +48,19 @@ def test_a_class_registered_late_is_found_by_a_config() -> None:
         EncoderConfig(position={"name": "late", "slop": 1.0})
 
 
+def test_a_constructor_that_forgets_its_parents_is_told_so() -> None:
+    @register
+    class Forgets(Position):
+        name = "forgets"
+
+        def __init__(self, dims: Dims) -> None:
+            pass
+
+    rule = r"forgets fails: TypeError: .*Forgets\.__init__ must call super\(\)\.__init__ first"
+    with pytest.raises(ConfigError, match=rule):
+        build_encoder({"position": "forgets"}, seed=0)
+
+
 @pytest.mark.parametrize(
     "kind",
     ["position", "feedforward", "norm", "norm_placement", "attention", "readout", "initializer"],
