@@ -98,6 +98,13 @@ def each_sample_is_placed_by_its_own_indices(subject: Subject) -> None:
     q, k = vectors(2, HEADS, 5, 8), vectors(2, HEADS, 5, 8, seed=1)
     index = torch.tensor([[0, 1, 2, 3, 4], [3, 4, 5, 7, 9]])
     outs = _seams(position, q, k, index)
+    for seam in ("bias", "scores"):
+        shape = tuple(outs[seam].shape) if seam in outs else (2, HEADS, 5, 5)
+        insist(
+            shape in ((2, HEADS, 5, 5), (2, 1, 5, 5)),
+            f"{seam} has the shape (batch, heads or 1, query, key), which is {(2, HEADS, 5, 5)} "
+            f"here; got {shape}",
+        )
     for sample in (0, 1):
         one = slice(sample, sample + 1)
         alone = _seams(position, q[one], k[one], index[one])

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from registry import ConfigError, EncoderConfig, build_encoder, register
+from registry import ConfigError, EncoderConfig, build_encoder, check, register
 from registry.choices import resolve
 from registry.config import hash_of, without_defaults
 from registry.table import TABLES
@@ -59,6 +59,20 @@ def test_a_constructor_that_forgets_its_parents_is_told_so() -> None:
     rule = r"forgets fails: TypeError: .*Forgets\.__init__ must call super\(\)\.__init__ first"
     with pytest.raises(ConfigError, match=rule):
         build_encoder({"position": "forgets"}, seed=0)
+
+
+def test_a_bias_of_another_shape_is_told_the_right_one() -> None:
+    class Flat(Position):
+        name = "flat"
+
+        def bias(self, q_index: torch.Tensor, k_index: torch.Tensor) -> torch.Tensor:
+            return -(q_index.unsqueeze(-1) - k_index.unsqueeze(-2)).abs().double()
+
+    report = check(Flat, only=["each_sample_is_placed_by_its_own_indices"])
+    assert report.results[0].detail == (
+        "bias has the shape (batch, heads or 1, query, key), which is (2, 2, 5, 5) here; "
+        "got (2, 5, 5)"
+    )
 
 
 @pytest.mark.parametrize(
