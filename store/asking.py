@@ -17,14 +17,15 @@ class Asking(Reader):
     """The part of `Results` that answers questions; the keywords choose runs as elsewhere."""
 
     def best(
-        self, *, where: str | None = None, current: bool = False, **match: object
+        self, *, where: str | None = None, current: bool = True, **match: object
     ) -> "Records[Best]":
         """Return what tuning chose: the setting of lowest validation nll in each search.
 
         A search is what one arm of a study tried on a task under settings that are else the same.
         The nll (nats) of a run is the mean over its validation answers, that of a setting the mean
         over its tuning seeds. A setting of which a run diverged or failed counts as tried and
-        cannot win, one that is not over does not count; of equals the earlier wins.
+        cannot win, one that is not over does not count; of equals the earlier wins. Superseded runs
+        are left out unless `current=False`.
         """
         from store.best import find_best
         from store.records import Best

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from store.answers import Problem
 from store.connection import make_engine, reading, shown
-from store.errors import StoreError
+from store.errors import DamagedError, StoreError
 from store.fingerprints import wrong_hashes
 from store.model_files import ModelFiles
 from store.records import FINISHED
@@ -30,7 +30,10 @@ def check(url: str) -> tuple[list[Problem], str]:
     Raises:
         StoreError: If the database is missing, is not ours, or is of another version.
     """
-    engine = make_engine(url, readonly=True)
+    try:
+        engine = make_engine(url, readonly=True)
+    except DamagedError as error:
+        return [Problem("integrity", "file", str(error))], f"{url}: nothing else was looked at"
     try:
         broken = list(_few(_pages(engine)))
         if broken:

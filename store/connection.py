@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from store.errors import StoreError
+from store.errors import DamagedError, StoreError
 
 __all__ = ["StoreError", "install_sqlite_hooks", "make_engine", "transact"]
 
@@ -194,10 +194,15 @@ def _probe(engine: Engine) -> Engine:
         with engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA schema_version")
     except DBAPIError as error:
-        if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+        if _code(error) == sqlite3.SQLITE_NOTADB:
             raise StoreError(f"{shown(engine.url)} is not a SQLite database") from error
-        raise StoreError(explain(engine.url, error)) from error
+        damaged = _code(error) == sqlite3.SQLITE_CORRUPT
+        raise (DamagedError if damaged else StoreError)(explain(engine.url, error)) from error
     return engine
+
+
+def _code(error: DBAPIError) -> int | None:
+    return getattr(error.orig, "sqlite_errorcode", None)
 
 
 def _is_locked(error: DBAPIError) -> bool:

@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 from store.connection import make_engine, shown
 from store.errors import StoreError
 from store.model_files import ModelFiles
+from store.schema import VERSION_TABLE
 
 SOURCE_IS_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -22,7 +23,8 @@ def backup(url: str, target: str) -> str:
     and takes its name once it is whole.
 
     Raises:
-        StoreError: If the target exists, cannot be written, or the copy is damaged.
+        StoreError: If there are no tables of ours, the target exists or cannot be written, or the
+            copy is damaged.
     """
     engine = make_engine(url, readonly=True)
     try:
@@ -69,5 +71,10 @@ def _copy(source: str, target: Path) -> None:
         # One file that can be mailed or put away, without a log beside it.
         copy.execute("PRAGMA journal_mode = DELETE")
         problem = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+        ours = copy.execute(
+            "SELECT 1 FROM sqlite_master WHERE name = ?", (VERSION_TABLE,)
+        ).fetchone()
     if problem != "ok":
         raise StoreError(f"{source} is damaged, and so is its copy: {problem}")
+    if ours is None:
+        raise StoreError(f"{source} holds no encoder-sandbox tables")

@@ -11,6 +11,10 @@ class StoreError(Exception):
     """Something that a user can put right: a path, a filter, a value; the message is one line."""
 
 
+class DamagedError(StoreError):
+    """A file that SQLite finds malformed as soon as it opens it."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Say which known names are meant, as the tail of a message.
 

@@ -119,7 +119,10 @@ def check(storage: Storage = DEFAULT_STORAGE, style: Format = None) -> None:
         wanted = format_for(style, None)
         if rows or wanted != "table":
             write(Table(("check", "place", "problem"), lambda: rows), wanted, None)
-        print(f"{told}; {len(rows) or 'no'} problems", file=sys.stderr if rows else sys.stdout)
+        print(
+            f"{told}; {len(rows) or 'no'} problem{'s' * (len(rows) != 1)}",
+            file=sys.stderr if rows else sys.stdout,
+        )
         if rows:
             raise typer.Exit(FAILED)
 

@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError, fields
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pandas as pd
@@ -186,6 +187,22 @@ def test_an_arm_without_a_finished_setting_has_no_best(
     ]
     assert best[0].config is None
     assert best.frame()["nll"].isna().tolist() == [True, True]
+
+
+def test_best_leaves_out_superseded_runs(ledger: Ledger, make_run: MakeRun, url: str) -> None:
+    runs = [
+        make_run(phase="tune", config=config_of("rope", rate), config_hash=name, identity=name)
+        for name, rate in (("slow", 0.1), ("fast", 0.2))
+    ]
+    first = datetime(2026, 1, 1, tzinfo=UTC)
+    ids = ledger.plan(runs, called_at=first)
+    for _ in ids:
+        claim = ledger.claim("w", ids)
+        assert claim is not None
+        ledger.finish(claim, "done", scores=scores_of(0.1))
+    ledger.plan(runs[1:], called_at=first + timedelta(hours=1))
+    assert [one.tried for one in Results(url).best()] == [1]
+    assert [one.tried for one in Results(url).best(current=False)] == [2]
 
 
 def test_names_and_counts(filled: Results, ledger: Ledger) -> None:

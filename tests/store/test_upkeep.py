@@ -248,6 +248,27 @@ def test_a_backup_of_a_stump_blames_the_file_and_not_the_copy(
     assert list(tmp_path.glob("*copy*")) == []
 
 
+def test_a_backup_of_what_is_not_ours_is_refused(tmp_path: Path) -> None:
+    other, target = tmp_path / "other.db", tmp_path / "copy.db"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE notes (text)")
+    with pytest.raises(StoreError, match=r"other\.db holds no encoder-sandbox tables"):
+        backup(f"sqlite:///{other}", str(target))
+    assert list(tmp_path.glob("*copy*")) == []
+
+
+def test_a_file_cut_short_is_a_finding_of_a_check(
+    ledger: Ledger, path: Path, make_run: MakeRun
+) -> None:
+    ledger.plan([make_run(seed) for seed in range(300)])
+    ledger.close()
+    cut = path.parent / "cut.db"
+    cut.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    result = call("check", "--storage", f"sqlite:///{cut}")
+    assert result.exit_code == 1
+    assert "malformed" in result.stdout
+
+
 def test_a_full_disk_loses_nothing(ledger: Ledger, url: str, path: Path, make_run: MakeRun) -> None:
     """The size that a file may have is limited, as the end of a disk would."""
     before = [done(ledger, make_run(seed)) for seed in range(3)]
