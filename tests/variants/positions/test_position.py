@@ -68,5 +68,6 @@ def test_what_a_position_adds_reaches_the_output(position: str) -> None:
     for seam in ("embed", "bias", "scores"):
         setattr(encoder.positions[0], seam, lambda *_: None)
     encoder.positions[0].rotate = lambda q, k, *_: (q, k)  # pyright: ignore
+    encoder.positions[0].join = lambda x, _: x  # pyright: ignore
     difference = (encoder(inputs).hidden - seen).abs().max()
     assert (difference > 1e-3) == (position != "none")
