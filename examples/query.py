@@ -14,11 +14,12 @@ from matplotlib import pyplot as plt
 
 storage, picture = sys.argv[1:]
 means = Results(storage).summary(["task", "arm", "length"], metric="accuracy", split="test").frame()
-for (task, arm), own in means.groupby(["task", "arm"]):
-    plt.plot(own["length"], own["mean"], marker="o", label=f"{arm}, {task}")
+for line, own in means.groupby(means["arm"] + ", " + means["task"]):
+    plt.plot(own["length"], own["mean"], marker="o", label=str(line))
     plt.fill_between(own["length"], own["low"], own["high"], alpha=0.1)
 plt.xscale("log", base=2)
-plt.xticks(means["length"].unique(), means["length"].unique())
+lengths = sorted(set(means["length"]))
+plt.xticks(lengths, lengths)
 plt.gca().set(xlabel="length", ylabel="accuracy, mean and 95 % interval over seeds")
-plt.legend()
-plt.savefig(picture)
+plt.legend(loc="upper left", bbox_to_anchor=(1, 1))
+plt.savefig(picture, bbox_inches="tight")
