@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # Two test workers, on every machine: what a run does never depends on the number of cores.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .PHONY: study test test-all check format clean
 

@@ -90,7 +90,7 @@ def server_template(server: Server) -> Iterator[str]:
         yield name
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def any_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A database of each kind that can hold results, with our tables."""
     if request.param == "sqlite":

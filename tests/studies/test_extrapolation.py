@@ -105,11 +105,6 @@ def is_there(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-# One process runs each group, so that what its tests share is done once.
-on_finished = pytest.mark.xdist_group("finished study")
-through_kills = pytest.mark.xdist_group("killed study")
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A folder in which a short study has ended, and what it printed."""
@@ -119,7 +114,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, done.stdout
 
 
-@on_finished
 def test_a_study_stores_every_run_and_prints_its_answer(finished: tuple[Path, str]) -> None:
     folder, printed = finished
 
@@ -137,7 +131,6 @@ def test_a_study_stores_every_run_and_prints_its_answer(finished: tuple[Path, st
     )
 
 
-@on_finished
 def test_the_printed_means_are_those_of_the_database(finished: tuple[Path, str]) -> None:
     folder, printed = finished
     stored = ask(
@@ -151,7 +144,6 @@ def test_the_printed_means_are_those_of_the_database(finished: tuple[Path, str])
     assert row.split()[-1].partition("±")[0] == f"{stored:.2f}".lstrip("0")
 
 
-@on_finished
 def test_a_second_call_trains_nothing_and_prints_the_same(finished: tuple[Path, str]) -> None:
     folder, printed = finished
     before = ask(folder, "select id, attempt, finished_at from es_runs order by 1")
@@ -162,7 +154,6 @@ def test_a_second_call_trains_nothing_and_prints_the_same(finished: tuple[Path, 
     assert ask(folder, "select id, attempt, finished_at from es_runs order by 1") == before
 
 
-@on_finished
 def test_a_finished_study_says_that_its_runs_have_no_weights_and_how_to_get_them(
     finished: tuple[Path, str],
     monkeypatch: pytest.MonkeyPatch,
@@ -181,7 +172,6 @@ def test_a_finished_study_says_that_its_runs_have_no_weights_and_how_to_get_them
     assert not (folder / "sandbox.db-models").exists()
 
 
-@on_finished
 def test_each_tuning_run_is_a_trial_of_its_arm(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     storage = f"sqlite:///{folder / 'sandbox.db'}"
@@ -204,7 +194,6 @@ def results(folder: Path) -> Results:
     return Results(f"sqlite:///{folder / 'sandbox.db'}")
 
 
-@on_finished
 def test_runs_are_queried_by_what_varies(finished: tuple[Path, str]) -> None:
     folder, _ = finished
 
@@ -219,7 +208,6 @@ def test_runs_are_queried_by_what_varies(finished: tuple[Path, str]) -> None:
     assert list(frame["correct"] / frame["n"]) == list(frame["value"])
 
 
-@on_finished
 def test_a_run_knows_where_it_came_from(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     run = results(folder).runs(arm="rope")[0]
@@ -239,7 +227,6 @@ def test_a_run_knows_where_it_came_from(finished: tuple[Path, str]) -> None:
     assert facts["packages"]["torch"].startswith("2.")
 
 
-@on_finished
 def test_a_new_arm_joins_and_nothing_else_is_done_again(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     before = ask(folder, "select id, attempt, finished_at from es_runs order by 1")
@@ -260,7 +247,6 @@ def test_a_new_arm_joins_and_nothing_else_is_done_again(finished: tuple[Path, st
 
 
 @pytest.mark.slow
-@on_finished
 def test_an_arm_runs_again_when_asked(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     question = "select arm, finished_at from es_runs where arm in ('rope', 'none') order by id"
@@ -295,7 +281,6 @@ def assert_whole(folder: Path, undisturbed: list[tuple]) -> None:
     assert "RUNNING" not in dict(trials)
 
 
-@through_kills
 def test_a_killed_worker_costs_one_attempt(tmp_path: Path, undisturbed: list[tuple]) -> None:
     process = start(tmp_path, *LONG, "--save-models")
     worker, run = wait_for(lambda: running(tmp_path))[0]
@@ -312,7 +297,6 @@ def test_a_killed_worker_costs_one_attempt(tmp_path: Path, undisturbed: list[tup
     assert len(results(tmp_path).models()) == 4
 
 
-@through_kills
 def test_a_killed_parent_leaves_no_worker_and_the_next_call_completes(
     tmp_path: Path, undisturbed: list[tuple]
 ) -> None:
@@ -332,7 +316,6 @@ def test_a_killed_parent_leaves_no_worker_and_the_next_call_completes(
     assert set(kept) <= set(ask(tmp_path, "select id, finished_at from es_runs"))
 
 
-@through_kills
 @pytest.mark.parametrize(
     ("number", "code"),
     [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
@@ -444,7 +427,6 @@ def test_a_plan_and_a_description_do_nothing(
     assert list(here.iterdir()) == []
 
 
-@on_finished
 def test_json_of_the_scores_is_one_array(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     where = 'position == "rope" and length >= 24 and metric == "accuracy"'
