@@ -129,7 +129,9 @@ def test_a_killed_workers_run_is_done_again(ledger: Ledger, url: str, make_run: 
     assert ledger.finish(claim, "done")
 
 
-@pytest.mark.parametrize("kind", ["url_of_a_new_file", "server_url"])
+@pytest.mark.parametrize(
+    "kind", ["url_of_a_new_file", pytest.param("server_url", marks=pytest.mark.slow)]
+)
 def test_two_parents_may_create_and_plan_at_once(request: pytest.FixtureRequest, kind: str) -> None:
     place: str = request.getfixturevalue(kind)
     with workers(PLAN, place, ["a", "b"]) as processes:

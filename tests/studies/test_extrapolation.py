@@ -281,6 +281,7 @@ def assert_whole(folder: Path, undisturbed: list[tuple]) -> None:
     assert "RUNNING" not in dict(trials)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_one_attempt(tmp_path: Path, undisturbed: list[tuple]) -> None:
     process = start(tmp_path, *LONG, "--save-models")
     worker, run = wait_for(lambda: running(tmp_path))[0]
@@ -338,6 +339,7 @@ def test_a_stopped_study_says_how_to_go_on(
     assert_whole(tmp_path, undisturbed)
 
 
+@pytest.mark.slow
 def test_a_variant_that_raises_is_a_failed_run_and_the_others_are_done(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text(
         "from registry import register\n"
