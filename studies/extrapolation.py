@@ -132,7 +132,7 @@ STUDY = Study(
     variables=("encoder.position",),
     budgets={
         "smoke": Budget("seconds, to see that everything works; its numbers mean nothing", SMOKE),
-        "quick": Budget("an answer in about six minutes on two cores", QUICK),
+        "quick": Budget("an answer in about seven minutes on two cores", QUICK),
         "standard": Budget(
             "even pairs as Ruoss et al. 2023, scaled to an hour on two cores",
             STANDARD,
