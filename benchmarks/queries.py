@@ -114,7 +114,7 @@ def peak(results: Results, path: Path, limit: int) -> float:
     tracemalloc.start()
     with results.stream("scores", Selection(phase="all"), Order(limit=limit)) as find:
         found = find()
-        write(Table(found.columns, found.rows), "csv", str(path))
+        write(Table(found.columns, found.rows), "csv", str(path), overwrite=True)
     size = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return size / 1e6
