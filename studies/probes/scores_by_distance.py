@@ -1,19 +1,18 @@
 """Scores by link distance: how often an answer is right, by how far away its evidence lies."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 import torch
 from einops import rearrange
 from torch import Tensor
 
-from studies.outcome import Measured
-from studies.probes.probe import Probe, Scene
-from variants.positions import BeyondTableError
+from studies.probes._scores_by_bin import Counts, ScoresByBin
+from studies.probes.probe import Scene
+from studies.tasks.task import Batch
 
 
-class ScoresByDistance(Probe):
+class ScoresByDistance(ScoresByBin):
     """Accuracy by the distance of the farthest token that an answer needs, with that as bin.
 
     The links are those that the task tells (`Task.links`); `accuracy_by_distance` at each tested
@@ -27,26 +26,16 @@ class ScoresByDistance(Probe):
     """
 
     name: ClassVar[str] = "scores_by_distance"
+    metric: ClassVar[str] = "accuracy_by_distance"
 
     def __init__(self, steps: tuple[int, ...] = ()) -> None:
         super().__init__(steps)
 
-    def before(self, scene: Scene) -> Iterable[Measured]:
-        return ()
-
-    def measure(self, scene: Scene) -> Iterator[Measured]:
-        for length in scene.config.evaluation.test_lengths:
-            asked, known = Counter[int](), Counter[int]()
-            try:
-                for batch, scored, right in scene.answered(length):
-                    distance = self._distance(scene, batch.tokens, scored)
-                    asked.update(distance[scored].tolist())
-                    known.update(distance[right].tolist())
-            except BeyondTableError:
-                continue
-            for far, n in sorted(asked.items()):
-                name, share = "accuracy_by_distance", known[far] / n
-                yield Measured("test", length, name, n, share, known[far], bin=far)
+    def count(
+        self, scene: Scene, batch: Batch, scored: Tensor, right: Tensor
+    ) -> tuple[Counts, Counts]:
+        distance = self._distance(scene, batch.tokens, scored)
+        return Counter(distance[scored].tolist()), Counter(distance[right].tolist())
 
     def _distance(self, scene: Scene, tokens: Tensor, scored: Tensor) -> Tensor:
         links = scene.task.links(tokens)

@@ -1,18 +1,16 @@
 """Scores by index: how often the answer at each place of the output is right."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from einops import reduce
 from torch import Tensor
 
-from studies.outcome import Measured
-from studies.probes.probe import Probe, Scene
-from variants.positions import BeyondTableError
+from studies.probes._scores_by_bin import Counts, ScoresByBin
+from studies.probes.probe import Scene
+from studies.tasks.task import Batch
 
 
-class ScoresByIndex(Probe):
+class ScoresByIndex(ScoresByBin):
     """Accuracy at each output index, at every tested length, with the index as bin.
 
     The test sets are those of the scores, so the mean over indices, weighted by `n`, is the
@@ -26,25 +24,15 @@ class ScoresByIndex(Probe):
     """
 
     name: ClassVar[str] = "scores_by_index"
+    metric: ClassVar[str] = "accuracy"
 
     def __init__(self, steps: tuple[int, ...] = ()) -> None:
         super().__init__(steps)
 
-    def before(self, scene: Scene) -> Iterable[Measured]:
-        return ()
-
-    def measure(self, scene: Scene) -> Iterator[Measured]:
-        for length in scene.config.evaluation.test_lengths:
-            asked, known = Counter[int](), Counter[int]()
-            try:
-                for _, scored, right in scene.answered(length):
-                    asked.update(_by_index(scored))
-                    known.update(_by_index(right))
-            except BeyondTableError:
-                continue
-            for index, n in sorted(asked.items()):
-                share = known[index] / n
-                yield Measured("test", length, "accuracy", n, share, known[index], bin=index)
+    def count(
+        self, scene: Scene, batch: Batch, scored: Tensor, right: Tensor
+    ) -> tuple[Counts, Counts]:
+        return _by_index(scored), _by_index(right)
 
 
 def _by_index(answers: Tensor) -> dict[int, int]:
