@@ -1,20 +1,20 @@
 """Conduct a study: plan its runs, keep workers at them, see tuning through to confirming."""
 
-import multiprocessing
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from store.records import FINISHED
-from studies.errors import WorkerError
+from studies.crew import Crew
 from studies.plan import Cell, Plan
 from studies.progress import Progress
 from studies.search import Trials
+from studies.time_left import steps_left
 from studies.tuning import Chosen, Tried, by_setting, choose
-from studies.worker import Board, Job, is_alive, validation_nll, work
+from studies.worker import Job, is_alive, validation_nll
 
 if TYPE_CHECKING:
     from store.ledger import Ledger
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.25
 RECOVER_SECONDS = 5.0
-JOIN_SECONDS = 20.0
 
 
 class Conductor:
@@ -149,14 +148,14 @@ class Conductor:
         Workers that die are replaced; their runs are done again. Whatever ends this call, no
         worker is left behind, and what they were at is planned again.
         """
-        crew = _Crew(self, job, workers)
+        crew = Crew(self, job, workers)
         started = recovered = time.monotonic()
         try:
             crew.start()
             while True:
                 statuses = self.advance()
                 crew.post()
-                show(self._progress(statuses, crew.steps(), time.monotonic() - started))
+                show(self._progress(statuses, crew, time.monotonic() - started))
                 if all(status in FINISHED for status in statuses.values()):
                     return
                 crew.replace_dead()
@@ -167,75 +166,25 @@ class Conductor:
         finally:
             crew.dismiss()
 
-    def _progress(self, statuses: dict[int, str], steps: int, seconds: float) -> Progress:
+    def _progress(self, statuses: dict[int, str], crew: Crew, seconds: float) -> Progress:
         tuning, confirming = (
             {cell: [statuses[one] for one in numbers] for cell, numbers in group.items()}
             for group in (self.tuning, self.confirming)
         )
-        return Progress(tuning, confirming, self.expected(), steps, seconds)
+        steps, at_hand = crew.steps()
+        left = steps_left(self.unfinished_steps(statuses), at_hand)
+        return Progress(tuning, confirming, self.expected(), sum(steps), seconds, left)
 
-
-class _Crew:
-    """The worker processes of one call."""
-
-    def __init__(self, conductor: Conductor, job: Job, workers: int) -> None:
-        self.conductor, self.job = conductor, job
-        self.context: Any = multiprocessing.get_context("spawn")
-        # Room for the confirming runs of every cell, whatever tuning finds.
-        settings = conductor.plan.settings.study
-        capacity = len(conductor.tuning) * (
-            settings.seeds + len(settings.settings()) * settings.tuning_seeds
-        )
-        self.board = Board.new(self.context, capacity, workers)
-        self.posted: set[int] = set()
-        self.processes: list[Any] = [None] * workers
-
-    def start(self) -> None:
-        self.post()
-        for slot in range(len(self.processes)):
-            self.hire(slot)
-
-    def hire(self, slot: int) -> None:
-        process = self.context.Process(target=work, args=(self.job, self.board, slot), daemon=True)
-        process.start()
-        self.processes[slot] = process
-
-    def steps(self) -> int:
-        """Training steps done so far."""
-        return sum(self.board.steps[:])
-
-    def post(self) -> None:
-        """Show the workers what is planned."""
-        fresh = [number for number in self.conductor.ids() if number not in self.posted]
-        self.board.post(fresh)
-        self.posted.update(fresh)
-
-    def replace_dead(self) -> None:
-        dead = [slot for slot, process in enumerate(self.processes) if not process.is_alive()]
-        if not dead:
-            return
-        taken = self.conductor.ledger.recover(self.conductor.ids(), is_alive)
-        self.conductor.reconcile()
-        for slot in dead:
-            code = self.processes[slot].exitcode
-            if not taken and code not in (0, None) and code > 0:
-                raise WorkerError(f"a worker ended with exit code {code} before it claimed a run")
-            self.hire(slot)
-
-    def dismiss(self) -> None:
-        """End all workers: those at work hand their runs back."""
-        self.board.closed.value = 1
-        there = [process for process in self.processes if process is not None]
-        for process in there:
-            process.terminate()
-        deadline = time.monotonic() + JOIN_SECONDS
-        for process in there:
-            process.join(max(0.0, deadline - time.monotonic()))
-            if process.is_alive():
-                process.kill()
-                process.join()
-        self.conductor.ledger.recover(self.conductor.ids(), is_alive)
-        self.conductor.reconcile()
+    def unfinished_steps(self, statuses: dict[int, str]) -> Iterator[int]:
+        """The steps of every run that is not finished, those that tuning still holds up too."""
+        seeds = self.plan.settings.study.seeds
+        for cell, numbers in self.tuning.items():
+            config, confirming = self.plan.config(cell), self.confirming.get(cell)
+            chosen = self.chosen.get(cell)
+            lost = chosen is not None and chosen.setting is None
+            waiting = 0 if confirming is not None or lost else seeds
+            there = sum(statuses[one] not in FINISHED for one in (*numbers, *(confirming or ())))
+            yield from [0 if config.task is None else config.training.steps] * (there + waiting)
 
 
 def job_for(

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from studies.plan import Cell, Plan
+from studies.time_left import TimeLeft
 
 LINE_SECONDS = 15.0
 SIGNS = {
@@ -24,13 +25,23 @@ SIGNS = {
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a study stands; `steps` counts the training steps done in this call."""
+    """Where a study stands.
+
+    `steps` counts the training steps done in this call, `steps_left` those still to be done; None
+    where a run to be done has no steps to count.
+    """
 
     tuning: dict[Cell, list[str]]
     confirming: dict[Cell, list[str]]
     expected: int
     steps: int
     seconds: float
+    steps_left: int | None = None
+
+    @property
+    def finished(self) -> int:
+        """How many runs are over, in this call or before."""
+        return self.count("done", "diverged", "failed", "not_applicable")
 
     def count(self, *statuses: str) -> int:
         """How many runs are in one of these statuses."""
@@ -46,7 +57,7 @@ class Display:
         self.console = Console(stderr=True)
         self.live: Live | None = None
         self.last_line = 0.0
-        self.done_at_start: int | None = None
+        self.time_left = TimeLeft()
 
     def __enter__(self) -> "Display":
         if self.console.is_terminal:
@@ -65,27 +76,24 @@ class Display:
 
     def show(self, progress: Progress) -> None:
         """Show where the study stands."""
-        finished = progress.count("done", "diverged", "failed", "not_applicable")
-        if self.done_at_start is None:
-            self.done_at_start = finished
-        summary = self.summary(progress, finished)
+        summary = self.summary(progress)
         if self.live is not None:
             self.live.update(Group(Text(summary), self.grid(progress)))
-        elif time.monotonic() - self.last_line > LINE_SECONDS or finished == progress.expected:
+        elif (
+            time.monotonic() - self.last_line > LINE_SECONDS
+            or progress.finished == progress.expected
+        ):
             self.last_line = time.monotonic()
             self.console.print(summary, highlight=False, soft_wrap=True)
 
-    def summary(self, progress: Progress, finished: int) -> str:
+    def summary(self, progress: Progress) -> str:
         """One line: runs, speed, time left."""
-        parts = [f"{finished} of {progress.expected} runs"]
+        parts = [f"{progress.finished} of {progress.expected} runs"]
         if progress.seconds > 0 and progress.steps:
             parts.append(f"{progress.steps / progress.seconds:.0f} steps/s")
-        failed = progress.count("failed")
+        failed, left = progress.count("failed"), self.time_left.seconds(progress)
         parts += [f"{failed} failed"] if failed else []
-        here = finished - (self.done_at_start or 0)
-        if here and finished < progress.expected:
-            left = (progress.expected - finished) * progress.seconds / here
-            parts.append(f"about {duration(left)} left")
+        parts += [f"about {duration(left)} left"] if left else []
         return " · ".join(parts)
 
     def grid(self, progress: Progress) -> Table:

@@ -41,12 +41,16 @@ class Job:
 
 @dataclass
 class Board:
-    """What parent and workers share: the ids of the runs, and the steps that each worker did."""
+    """What parent and workers share: the ids of the runs, and the steps that each worker did.
+
+    `at_hand` are those of the run that a worker is at.
+    """
 
     ids: Any
     count: Any
     closed: Any
     steps: Any
+    at_hand: Any
 
     @classmethod
     def new(cls, context: Any, capacity: int, workers: int) -> "Board":
@@ -54,6 +58,7 @@ class Board:
             context.Array("q", capacity),
             context.Value("q", 0),
             context.Value("b", 0),
+            context.Array("q", workers),
             context.Array("q", workers),
         )
 
@@ -121,6 +126,7 @@ class _Worker:
                 trials.end(*trial, nll=None)
             raise
         written = self.write(claim, ledger, outcome)
+        self.board.at_hand[self.slot] = 0
         if written and trial is not None:
             trials.end(*trial, nll=validation_nll(outcome.scores))
 
@@ -174,6 +180,7 @@ class _Worker:
 
         def after_step() -> None:
             self.board.steps[self.slot] += 1
+            self.board.at_hand[self.slot] += 1
             tick()
 
         try:

@@ -51,7 +51,7 @@ class Desk:
 
     def work(self, ids: Sequence[int], trials: Any = None) -> None:
         """Do the runs that are planned."""
-        worker = _Worker(self.job, Board([], _Count(), _Count(), [0]), 0)
+        worker = _Worker(self.job, Board([], _Count(), _Count(), [0], [0]), 0)
         worker.refuse_to_outlive = lambda: None  # type: ignore[method-assign]
         while claim := self.ledger.claim("desk", ids):
             worker.do(claim, self.ledger, trials)

@@ -229,3 +229,24 @@ def test_runs_that_the_last_call_did_not_ask_for_are_superseded(url: str) -> Non
     conductor(url).tidy()
 
     assert current() == set(first.ids())
+
+
+def test_steps_left_are_those_of_runs_still_to_be_done(url: str) -> None:
+    made = conductor(url)
+    steps = made.plan.config(made.plan.cells()[0]).training.steps
+    assert list(made.unfinished_steps(made.advance())) == [steps] * (3 + 2)
+
+    end(made, {1e-3: 0.5, 3e-3: 0.4, 1e-2: 0.6})
+    assert list(made.unfinished_steps(made.advance())) == [steps] * 2
+
+    [numbers] = made.confirming.values()
+    made.ledger.finish(made.ledger.claim("w", numbers), "done")
+    again = conductor(url)
+    assert list(again.unfinished_steps(again.advance())) == [steps]
+
+
+def test_an_arm_that_diverges_everywhere_leaves_no_steps(url: str) -> None:
+    made = conductor(url)
+    end(made, dict.fromkeys((1e-3, 3e-3, 1e-2), "diverged"))
+
+    assert list(made.unfinished_steps(made.advance())) == []
