@@ -86,7 +86,7 @@ QUICK: dict[str, Any] = {
         "arms": ARMS,
         "seeds": 8,
         "learning_rates": [1e-3, 3e-3, 1e-2],
-        "panels": [{"task": SHIFT, "steps": 500}, {"task": NEAREST_MARKED, "steps": 600}],
+        "panels": [{"task": SHIFT, "steps": 400}, {"task": NEAREST_MARKED, "steps": 500}],
         "hypotheses": claims(32, 64, 128),
     },
 }
@@ -132,7 +132,7 @@ STUDY = Study(
     variables=("encoder.position",),
     budgets={
         "smoke": Budget("seconds, to see that everything works; its numbers mean nothing", SMOKE),
-        "quick": Budget("an answer in about seven minutes on two cores", QUICK),
+        "quick": Budget("an answer in about six minutes on two cores", QUICK),
         "standard": Budget(
             "even pairs as Ruoss et al. 2023, scaled to an hour on two cores",
             STANDARD,

@@ -85,7 +85,7 @@ PANELS = [
         "first and last",
         {"name": "first_last_match", "alphabet": 2, "answer_at": "prepended"},
         "learned",
-        1000,
+        1500,
         encoder=WIDE,
         training={"learning_rate": 1e-3},
     ),

@@ -40,20 +40,25 @@ ARMS: dict[str, Any] = {
     },
 }
 
-UNTRAINED: dict[str, Any] = {
-    "label": "untrained",
-    "arms": list(PLACES),
-    "task": {"name": "shift", "k": 1, "alphabet": 99},
-    "encoder": {
-        "d_model": 128,
-        "feedforward": {"name": "relu", "d_ff": 128},
-        "initializer": "xavier",
-        "embedding_scale": True,
-    },
-    "training": {"steps": 0, "batch_size": 8, "train_lengths": [32, 32], "until": None},
-    "evaluation": {"test_lengths": [32], "probes": []},
-    "perform": {"name": "studies.measurements.gradient_by_depth:measure", "depths": [4, 8, 16, 32]},
-}
+
+def untrained(models: int) -> dict[str, Any]:
+    """Gradients at initialization, each the mean over so many models."""
+    measure = "studies.measurements.gradient_by_depth:measure"
+    return {
+        "label": "untrained",
+        "arms": list(PLACES),
+        "task": {"name": "shift", "k": 1, "alphabet": 99},
+        "encoder": {
+            "d_model": 128,
+            "feedforward": {"name": "relu", "d_ff": 128},
+            "initializer": "xavier",
+            "embedding_scale": True,
+        },
+        "training": {"steps": 0, "batch_size": 8, "train_lengths": [32, 32], "until": None},
+        "evaluation": {"test_lengths": [32], "probes": []},
+        "perform": {"name": measure, "depths": [4, 8, 16, 32], "models": models},
+    }
+
 
 SHIFT = {"name": "shift", "k": 3, "alphabet": 8}
 TWO, FAST, DEEP = "2 layers, rate 0.003", "6 layers, rate 0.01", "12 layers, rate 0.003"
@@ -126,8 +131,10 @@ EXPLORED = [
 ]  # fmt: skip
 
 
-def settings(panels: Sequence[dict[str, Any]], seeds: int, examples: int) -> dict[str, Any]:
-    """A budget: its panels and seeds, and how many sequences are tested."""
+def settings(
+    panels: Sequence[dict[str, Any]], seeds: int, examples: int, models: int = 8
+) -> dict[str, Any]:
+    """A budget: its panels and seeds, how many sequences are tested and untrained models drawn."""
     return {
         "encoder": {
             "d_model": 32,
@@ -152,7 +159,7 @@ def settings(panels: Sequence[dict[str, Any]], seeds: int, examples: int) -> dic
         "study": {
             "arms": ARMS,
             "seeds": seeds,
-            "panels": [UNTRAINED, *panels],
+            "panels": [untrained(models), *panels],
             "hypotheses": PRIMARY,
             "explored": EXPLORED,
         },
@@ -167,7 +174,7 @@ STUDY = Study(
     budgets={
         "smoke": Budget(
             "seconds, to see that everything works; its numbers mean nothing",
-            settings(few_panels(5, 5, 5), seeds=2, examples=16),
+            settings(few_panels(5, 5, 5), seeds=2, examples=16, models=1),
         ),
         "quick": Budget(
             "an answer in some minutes on two cores",

@@ -14,15 +14,20 @@ from studies.training import batch_loss
 from variants.encoder import Encoder
 
 
-def measure(work: Work, depths: Sequence[int] = (2, 4, 8, 16, 32), uniform: bool = True) -> Outcome:
-    r"""Build the encoder of a run at several depths and look at one gradient of each, untrained.
+def measure(
+    work: Work,
+    depths: Sequence[int] = (2, 4, 8, 16, 32),
+    uniform: bool = True,
+    models: int = 1,
+) -> Outcome:
+    r"""Build the encoder of a run at several depths and look at its gradient, untrained.
 
     $g(L) = \|\partial \mathcal{L} / \partial W_2\|_F$ for the second matrix of the feed-forward of
     the last of L layers, where $\mathcal{L}$ is the mean cross-entropy of one batch. Theory has
     $g$ independent of L for Post-LN and falling as $L^{-1/2}$ for Pre-LN.
 
-    Metrics at every tested length: `last_gradient` with the depth as bin; `slope`, the exponent a
-    of the line $\log g = a \log L + b$ by least squares.
+    Metrics at every tested length: `last_gradient`, the mean of $g$ over the models, with the depth
+    as bin; `slope`, the exponent a of the line $\log g = a \log L + b$ by least squares.
 
     Source: Xiong et al. 2020, theorem 1 (arXiv:2002.04745).
 
@@ -32,45 +37,58 @@ def measure(work: Work, depths: Sequence[int] = (2, 4, 8, 16, 32), uniform: bool
         depths: Numbers of layers.
         uniform: Whether all queries are zero, so that every token attends to all alike, as the
             theory has it.
+        models: How many encoders of each depth are drawn, with a batch each.
 
     Raises:
-        ConfigError: If there is no encoder or task, or fewer than two depths.
+        ConfigError: If there is no encoder or task, fewer than two depths, or no model.
     """
-    _check(work, depths)
+    _check(work, depths, models)
     outcome = Outcome()
     for length in work.config.evaluation.test_lengths:
-        outcome.scores += list(_at(work, length, depths, uniform))
+        outcome.scores += list(_at(work, length, depths, uniform, models))
     return outcome
 
 
-def _check(work: Work, depths: Sequence[int]) -> None:
+def _check(work: Work, depths: Sequence[int], models: int) -> None:
     if work.config.encoder is None or work.config.task is None:
         raise ConfigError([Problem("perform", "gradient_by_depth needs an encoder and a task")])
     if len(set(depths)) < 2 or min(depths) < 1:
         rule = f"a slope needs two numbers of layers or more; got {list(depths)}"
         raise ConfigError([Problem("perform.depths", rule, list(depths))])
+    if models < 1:
+        rule = f"a mean over models needs one model or more; got {models}"
+        raise ConfigError([Problem("perform.models", rule, models)])
 
 
-def _at(work: Work, length: int, depths: Sequence[int], uniform: bool) -> Iterator[Measured]:
-    examples = work.config.training.batch_size
+def _at(
+    work: Work, length: int, depths: Sequence[int], uniform: bool, models: int
+) -> Iterator[Measured]:
+    examples = work.config.training.batch_size * models
     norms: dict[int, float] = {}
     for depth in depths:
-        norms[depth] = last_gradient(work, length, depth, uniform)
+        drawn: list[float] = []
+        for model in range(models):
+            drawn.append(last_gradient(work, length, depth, uniform, model))
+            work.between_batches()
+        norms[depth] = math.fsum(drawn) / models
         yield Measured("test", length, "last_gradient", examples, norms[depth], bin=depth)
-        work.between_batches()
     yield Measured("test", length, "slope", len(norms), slope(norms))
 
 
-def last_gradient(work: Work, length: int, n_layers: int, uniform: bool) -> float:
-    """The norm of the gradient of the last feed-forward's second matrix, before any training."""
+def last_gradient(work: Work, length: int, n_layers: int, uniform: bool, number: int = 0) -> float:
+    """The norm of the gradient of the last feed-forward's second matrix, before any training.
+
+    `number` says which one of the models of this depth is drawn, with its batch.
+    """
     config, task = work.config, task_of(work.config.task)
     assert config.encoder is not None
     chosen = config.encoder.model_copy(update={"n_layers": n_layers})
     dtype = getattr(torch, config.training.dtype)
-    model = build_encoder(chosen, seed=work.seeds.seed("init")).to(work.device, dtype).eval()
+    seed = work.seeds.seed("init", number)
+    model = build_encoder(chosen, seed=seed).to(work.device, dtype).eval()
     if uniform:
         attend_to_all_alike(model)
-    generator = work.seeds.generator("evaluation", "gradient", length)
+    generator = work.seeds.generator("evaluation", "gradient", length, number)
     batch = task.sample(generator, config.training.batch_size, length)
     (gradient,) = torch.autograd.grad(
         batch_loss(model, batch, work.device), [second_matrix(model.blocks[-1])]

@@ -41,7 +41,7 @@ def test_the_gradient_of_the_second_matrix_is_the_outer_product_of_error_and_act
     # One layer, Pre-LN, a linear head: every factor of the chain rule is at hand.
     made = work(norm="none", norm_placement="pre", initializer="xavier")
     assert made.config.encoder is not None
-    model = build_encoder(made.config.encoder, seed=made.seeds.seed("init")).eval()
+    model = build_encoder(made.config.encoder, seed=made.seeds.seed("init", 0)).eval()
     gradient_by_depth.attend_to_all_alike(model)
     batch = _batch(made)
     seen: dict[str, torch.Tensor] = {}
@@ -62,7 +62,7 @@ def test_the_gradient_of_the_second_matrix_is_the_outer_product_of_error_and_act
 def _batch(made: Work) -> Any:
     from studies.settings import task_of
 
-    generator = made.seeds.generator("evaluation", "gradient", 6)
+    generator = made.seeds.generator("evaluation", "gradient", 6, 0)
     return task_of(made.config.task).sample(generator, 4, 6)
 
 
@@ -99,6 +99,19 @@ def test_deeper_encoders_share_the_layers_of_shallower_ones() -> None:
     # Post-LN without residual depth: the gradient of depth 1 is the same in every list of depths.
     first, second = run(work(perform={"depths": [1, 4]})), run(work(perform={"depths": [1, 2]}))
     assert first.scores[0] == second.scores[0]
+
+
+def test_over_several_models_the_gradient_is_their_mean() -> None:
+    made = work(perform={"depths": [1, 2], "models": 3})
+    alone = [last_gradient(made, 6, 2, True, number) for number in range(3)]
+    assert len(set(alone)) == 3
+    found = run(made).scores[1]
+    assert (found.value, found.n) == (pytest.approx(sum(alone) / 3), 12)
+
+
+def test_a_mean_over_no_model_is_refused() -> None:
+    with pytest.raises(ConfigError, match="one model or more; got 0"):
+        run(work(perform={"models": 0}))
 
 
 @pytest.mark.parametrize(
