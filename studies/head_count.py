@@ -133,7 +133,7 @@ def settings(
     recall: int,
     seeds: int,
     examples: int,
-    rates: Sequence[float] = (3e-3, 1e-2, 3e-2),
+    rates: Sequence[float] = (3e-3, 1e-2, 3e-2, 1e-1),
 ) -> dict[str, Any]:
     """A budget.
 
@@ -205,7 +205,7 @@ STUDY = Study(
             "1 to 64 heads and 1 to 8 links, some hours on two cores",
             settings(
                 (1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 8), (1, 2, 4, 8, 16), 450, 300, 8, 512,
-                rates=(1e-3, 3e-3, 1e-2, 3e-2),
+                rates=(1e-3, 3e-3, 1e-2, 3e-2, 1e-1),
             ),
         ),
     },
