@@ -84,6 +84,8 @@ def problems_of(error: "ValidationError", model: "type[BaseModel]") -> list[Prob
 
 def _fields_at(model: "type[BaseModel]", place: list[str]) -> list[str]:
     for step in place:
+        if step.isdecimal() and step not in model.model_fields:
+            continue  # an item of a list: its model was found with the list
         known = model.model_fields.get(step)
         options: list[Any] = [known.annotation, *get_args(known.annotation)] if known else []
         inner = [one for one in options if hasattr(one, "model_fields")]

@@ -8,7 +8,7 @@ from typing import Any
 from registry.problems import ConfigError, Problem
 from registry.table import UnknownNameError
 from registry.yaml_file import parse_yaml
-from studies.merging import merge, name_of, nested, refuse_other_roots
+from studies.merging import each_told, merge, name_of, nested, refuse_other_roots
 
 TIMES = " × "
 
@@ -66,7 +66,7 @@ def read_arms(given: Any) -> tuple[Arm, ...]:
         raise ConfigError([Problem("", rule, given)])
     if given == []:
         raise ConfigError([Problem("", "at least one is needed; got none", given)])
-    arms = [arm for item in given for arm in _arms_of(item)]
+    arms = each_told(_arm_of, [one for item in given for one in _apart(item)])
     names = [arm.name for arm in arms]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
@@ -75,18 +75,21 @@ def read_arms(given: Any) -> tuple[Arm, ...]:
     return tuple(arms)
 
 
-def _arms_of(item: Any) -> Iterable[Arm]:
+def _apart(item: Any) -> Iterable[Any]:
+    """An item of the list; a mapping holds one arm a key."""
+    return [{key: value} for key, value in item.items()] if isinstance(item, Mapping) else [item]
+
+
+def _arm_of(item: Any) -> Arm:
     if isinstance(item, Arm):
-        yield item
-    elif isinstance(item, Mapping):
-        for name, overlay in item.items():
-            if overlay is None:
-                yield bare(str(name))
-                continue
-            refuse_other_roots(overlay, str(name))
-            yield Arm(str(name), overlay=dict(overlay))
-    else:
-        yield Arm(str(item), value=item)
+        return item
+    if not isinstance(item, Mapping):
+        return Arm(str(item), value=item)
+    [(name, overlay)] = item.items()
+    if overlay is None:
+        return bare(str(name))
+    refuse_other_roots(overlay, str(name))
+    return Arm(str(name), overlay=dict(overlay))
 
 
 def crossed(factors: Mapping[str, Mapping[str, Any]]) -> tuple[Arm, ...]:
@@ -114,19 +117,21 @@ def read_factors(given: Any) -> dict[str, dict[str, Any]]:
     if not isinstance(given, Mapping):
         rule = f"factors map dotted keys to lists of levels; got {given!r}"
         raise ConfigError([Problem("", rule, given)])
-    found: dict[str, dict[str, Any]] = {}
-    for key, levels in given.items():
-        refuse_other_roots({key: levels}, str(key))
-        if isinstance(levels, Mapping):
-            found[key] = {str(label): value for label, value in levels.items()}
-            continue
-        if not isinstance(levels, list | tuple) or not levels:
-            raise ConfigError([Problem(key, f"levels are a list of values; got {levels!r}")])
-        labels = [_label(level, levels) for level in levels]
-        if len(set(labels)) < len(labels):
-            raise ConfigError([Problem(key, f"each level is given once; got {labels}")])
-        found[key] = dict(zip(labels, levels, strict=True))
-    return found
+    return dict(each_told(_factor_of, given.items()))
+
+
+def _factor_of(factor: tuple[Any, Any]) -> tuple[str, dict[str, Any]]:
+    """A factor with its levels, by label."""
+    key, levels = factor
+    refuse_other_roots({key: levels}, "")
+    if isinstance(levels, Mapping):
+        return key, {str(label): value for label, value in levels.items()}
+    if not isinstance(levels, list | tuple) or not levels:
+        raise ConfigError([Problem(key, f"levels are a list of values; got {levels!r}")])
+    labels = [_label(level, levels) for level in levels]
+    if len(set(labels)) < len(labels):
+        raise ConfigError([Problem(key, f"each level is given once; got {labels}")])
+    return key, dict(zip(labels, levels, strict=True))
 
 
 def _label(level: Any, levels: Sequence[Any]) -> str:

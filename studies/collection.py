@@ -56,20 +56,19 @@ class Collection:
             UnknownNameError: If there is none of this name.
             ConfigError: If its file does not describe a study.
         """
-        from studies.study import Budget
         from studies.study_file import read_study
 
         study = read_study(self.file(name))
         quick = study.budgets["quick"]
         budgets = {
-            "smoke": Budget("seconds, to see that everything works", _over(quick, SMOKE)),
+            "smoke": _over(quick, SMOKE, "seconds, to see that everything works"),
             "quick": quick,
-            "standard": Budget("16 seeds, and 3 for tuning", _over(quick, STANDARD)),
+            "standard": _over(quick, STANDARD, "16 seeds, and 3 for tuning"),
         }
         return replace(study, budgets=budgets | dict(study.budgets), called=f"{self.called} {name}")
 
 
-def _over(quick: "Budget", changes: Mapping[str, Any]) -> Mapping[str, Any]:
+def _over(quick: "Budget", changes: Mapping[str, Any], about: str) -> "Budget":
     from studies.gathering import lay_over
 
-    return lay_over(quick.settings, changes)
+    return replace(quick, about=about, settings=lay_over(quick.settings, changes))

@@ -1,7 +1,7 @@
 """Put the settings of a study together: its own < a YAML file < `--set` and other options."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from registry.settings import with_settings
 from registry.yaml_file import read_yaml
 from studies.merging import merge, name_of, nested
 from studies.protocol import Settings
+from studies.written import Layer, as_written, without
 
 ROOTS = {
     "encoder": "encoder.d_model",
@@ -65,11 +66,11 @@ def try_to_gather(
     file: Path | None = None,
     assignments: Iterable[str] = (),
     options: Mapping[str, Any] | None = None,
-    source: Path | None = None,
+    layers: Sequence[Layer] = (),
 ) -> Gathered:
     """As `gather`, but what breaks a rule is returned, with settings that leave it out.
 
-    `source` is the file that says the defaults, where one does.
+    `layers` are those of a file that the defaults are made of, from the top down.
 
     Raises:
         ConfigError: If something cannot be read.
@@ -85,15 +86,21 @@ def try_to_gather(
     data = merge(data, {"study": options or {}})
     settings, wrong = check(data)
     if settings is None:
-        # What the arms get wrong can be told as well, once the broken roots are left out.
-        sound = {
-            root: data[root]
-            for root in data
-            if root not in {one.key.split(".")[0] for one in wrong}
-        }
-        settings, _ = check({**{"study": defaults.get("study", {})}, **sound})
-    user, written = merge(in_file, typed), [(None, typed), (file, in_file), (source, defaults)]
-    return Gathered(settings, tuple(_as_typed(one, user, written) for one in wrong))
+        settings = _sound(data, wrong, defaults)
+    written = [Layer(typed), Layer(in_file, file), *layers]
+    return Gathered(settings, tuple(as_written(one, written) for one in wrong))
+
+
+def _sound(
+    data: Mapping[str, Any], wrong: Sequence[Problem], defaults: Mapping[str, Any]
+) -> Settings | None:
+    """Settings without what is wrong in them, so that what the arms get wrong is told as well."""
+    settings, _ = check(without(data, [problem.key.split(".") for problem in wrong]))
+    if settings is not None:
+        return settings
+    broken = {problem.key.split(".")[0] for problem in wrong}
+    sound = {root: value for root, value in data.items() if root not in broken}
+    return check({"study": defaults.get("study", {}), **sound})[0]
 
 
 def check(data: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
@@ -190,30 +197,3 @@ def _encoder_problems(encoder: Mapping[str, Any]) -> list[Problem]:
     except ConfigError as error:
         return [problem.under("encoder") for problem in error.problems]
     return []
-
-
-def _as_typed(
-    problem: Problem, user: Mapping[str, Any], written: Sequence[tuple[Path | None, Any]]
-) -> Problem:
-    """A problem under the key that the user wrote, and with the file that says so.
-
-    `written` are the layers from the top down, each with its file, None for the command line.
-    """
-    key = problem.key
-    if "task" in user and key.startswith("study.panels.0.task"):
-        key = key.removeprefix("study.panels.0.")
-    if "learning_rate" in user.get("training", {}) and key.startswith("study.learning_rates"):
-        key = "training.learning_rate"
-    file = next((file for file, data in written if _holds(data, key.split("."))), None)
-    return replace(problem, key=key, file=None if file is None else str(file))
-
-
-def _holds(data: Any, path: list[str]) -> bool:
-    for step in path:
-        if isinstance(data, list) and step.isdecimal() and int(step) < len(data):
-            data = data[int(step)]
-        elif isinstance(data, Mapping) and step in data:
-            data = data[step]
-        else:
-            return False
-    return True

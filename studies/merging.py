@@ -1,6 +1,7 @@
 """Lay settings over settings."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from registry.problems import ConfigError, Problem
@@ -69,7 +70,34 @@ def refuse_other_roots(overlay: Any, key: str) -> None:
     if not isinstance(overlay, Mapping):
         rule = f"an overlay holds keys such as encoder.n_layers; got {overlay!r}"
         raise ConfigError([Problem(key, rule, overlay)])
-    wrong = [root for root in overlay if str(root).split(".")[0] not in allowed]
+    wrong = [
+        _other_root(f"{key}.{root}" if key else str(root), str(root), allowed)
+        for root in overlay
+        if str(root).split(".")[0] not in allowed
+    ]
     if wrong:
-        rule = f"an overlay changes {', '.join(allowed[:-1])} or {allowed[-1]}; got {wrong[0]!r}"
-        raise ConfigError([Problem(key, rule, wrong[0])])
+        raise ConfigError(wrong)
+
+
+def _other_root(place: str, root: str, allowed: tuple[str, ...]) -> Problem:
+    near = get_close_matches(root.split(".")[0], allowed, n=1, cutoff=0.5)
+    rule = f"an overlay changes roots of a config; got {root!r}"
+    return Problem(place, rule, root, allowed, near[0] if near else None)
+
+
+def each_told(read: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """Every item as it is read.
+
+    Raises:
+        ConfigError: With what is wrong with all of them.
+    """
+    found: list[Any] = []
+    problems: list[Problem] = []
+    for item in items:
+        try:
+            found.append(read(item))
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(problems)
+    return found

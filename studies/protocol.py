@@ -20,7 +20,7 @@ from registry.problems import ConfigError, Problem, mapping, problems_of
 from studies.arms import Arm, crossed, read_arms, read_factors
 from studies.hypothesis import Hypothesis
 from studies.matching import Match, read_match
-from studies.merging import leaves, merge, nested, refuse_other_roots
+from studies.merging import each_told, leaves, merge, nested, refuse_other_roots
 from studies.search_space import Search
 from studies.settings import (
     Count,
@@ -89,8 +89,7 @@ def _settings(given: Any) -> Any:
     if not isinstance(given, list | tuple):
         rule = f"settings are a list of mappings, or a grid of lists; got {given!r}"
         raise ConfigError([Problem("", rule, given)])
-    for number, setting in enumerate(given):
-        refuse_other_roots(setting, str(number))
+    each_told(lambda one: refuse_other_roots(one[1], str(one[0])), enumerate(given))
     return some(tuple(dict(leaves(setting)) for setting in given))
 
 

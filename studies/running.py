@@ -12,7 +12,7 @@ import typer
 
 from registry.config import hash_of, without_defaults
 from registry.plugins import load
-from registry.problems import ConfigError
+from registry.problems import ConfigError, Problem
 from registry.table import UnknownNameError
 from studies.alternatives import alternatives
 from studies.answer import ArmResult, gather_results
@@ -68,20 +68,36 @@ def ready(
     loaded = [load(plugin) for plugin in plugins]
     options = {key: value for key, value in told.items() if value is not None}
     own = study.budgets[budget].settings
-    found = try_to_gather(own, config, assignments, options, study.file)
+    found = try_to_gather(own, config, assignments, options, study.budgets[budget].layers)
     provenance = {
         "command": sys.argv[1:],
         "budget": budget,
         "plugins": [vars(plugin) for plugin in loaded],
     }
-    problems = list(found.problems)
+    problems = [*found.problems, *_of_other_budgets(study, budget)]
     if found.settings is None:
         raise ConfigError(problems)
     plan = Plan(study, found.settings, provenance=provenance)
-    problems += plan_problems(plan) + never_asked(plan, budget)
+    further = plan_problems(plan) + never_asked(plan, budget)
+    # A rule may seem broken for what was left out; what an arm says, and names, are wrong anyway.
+    problems += [
+        one
+        for one in further
+        if not found.problems or one.allowed or one.key.startswith("study.arms")
+    ]
     if problems:
         raise ConfigError(problems)
     return plan
+
+
+def _of_other_budgets(study: Study, budget: str) -> list[Problem]:
+    """What a file gets wrong in budgets that this call does not ask for."""
+    return [
+        problem
+        for name, other in study.budgets.items()
+        if name != budget and other.layers
+        for problem in try_to_gather(other.settings, layers=other.layers).problems
+    ]
 
 
 def run(plan: Plan, call: Call) -> "list[Verdict]":

@@ -13,16 +13,21 @@ if TYPE_CHECKING:
     from studies.collection import Collection
     from studies.plan import Plan
     from studies.protocol import Settings
+    from studies.written import Layer
 
     Show = Callable[[Console, Plan, list[ArmResult]], None]
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much a study does. `settings` are nested like the config roots of a study."""
+    """How much a study does. `settings` are nested like the config roots of a study.
+
+    `layers` are what a file says of it, from the top down, where the study is written in one.
+    """
 
     about: str
     settings: Mapping[str, Any]
+    layers: tuple["Layer", ...] = ()
 
 
 def _as_it_is(roots: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 """A study in one YAML file: its question, variable and hypotheses, its protocol and budgets."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ from registry.yaml_file import read_yaml
 from studies.gathering import lay_over
 from studies.merging import ROOTS
 from studies.study import Budget, Study
+from studies.written import Layer, without
 
 ABOUT = ("name", "question", "about", "source", "variable", "import", "budgets")
 NEEDED = ("name", "question")
@@ -29,9 +30,28 @@ def read_study(file: Path) -> Study:
     data = read_yaml(file)
     problems = list(_problems(data))
     if problems:
-        raise ConfigError(problem.under("", str(file)) for problem in problems)
+        told = [problem.under("", str(file)) for problem in problems]
+        raise ConfigError([*told, *_deeper(file, data, problems)])
+    return _study(file, data)
+
+
+def _deeper(file: Path, data: Mapping[str, Any], problems: Sequence[Problem]) -> list[Problem]:
+    """What else is wrong in a file that does not describe a study: names that nobody knows."""
+    from studies.running import ready
+
+    sound = without(data, [problem.key.split(".") for problem in problems])
     try:
-        budgets = dict(_budgets(data))
+        study = _study(file, {"name": "?", "question": "?", **sound})
+        ready(study, study.default_budget, {}, None, study.plugins, ())
+    except ConfigError as error:
+        return [problem for problem in error.problems if problem.allowed]
+    return []
+
+
+def _study(file: Path, data: Mapping[str, Any]) -> Study:
+    """The study of a file whose own keys are right."""
+    try:
+        budgets = dict(_budgets(file, data))
     except ConfigError as error:
         raise ConfigError(problem.under("", str(file)) for problem in error.problems) from None
     question = data["question"].strip()
@@ -49,7 +69,7 @@ def read_study(file: Path) -> Study:
 def _problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     for key in data:
         if key not in (*ABOUT, *ROOTS):
-            yield unknown_key(key, data[key], (*ABOUT, *ROOTS))
+            yield _unknown("", key, data[key], (*ABOUT, *ROOTS))
     for key in NEEDED:
         if key not in data:
             yield Problem(key, "this key is required")
@@ -77,18 +97,28 @@ def _budget_problems(budgets: Any) -> Iterator[Problem]:
             continue
         for key in settings:
             if key not in ("about", *ROOTS):
-                yield unknown_key(f"budgets.{name}.{key}", settings[key], ("about", *ROOTS))
+                yield _unknown(f"budgets.{name}.", key, settings[key], ("about", *ROOTS))
 
 
-def _budgets(data: Mapping[str, Any]) -> Iterator[tuple[str, Budget]]:
-    own = lay_over({}, {root: data[root] for root in ROOTS if root in data})
+def _unknown(place: str, key: Any, value: Any, allowed: tuple[str, ...]) -> Problem:
+    """A root that nobody reads; one with a dot may be an overlay's way to write it."""
+    root, _, rest = str(key).partition(".")
+    if rest and root in ROOTS:
+        return Problem(f"{place}{key}", f"write {root}: {{{rest}: {value}}}", value, allowed)
+    return unknown_key(f"{place}{root}", value, allowed)
+
+
+def _budgets(file: Path, data: Mapping[str, Any]) -> Iterator[tuple[str, Budget]]:
+    written = {root: data[root] for root in ROOTS if root in data}
+    own, below = lay_over({}, written), Layer(written, file)
     budgets = data.get("budgets", {})
     if not {"quick", "file"} & set(budgets):
-        yield "file", Budget("what the file says", own)
+        yield "file", Budget("what the file says", own, (below,))
     for name, settings in budgets.items():
         changes = {key: value for key, value in settings.items() if key != "about"}
         about = str(settings.get("about", "what the file says, with changes"))
-        yield str(name), Budget(about, lay_over(own, changes))
+        layers = Layer(changes, file, f"budgets.{name}"), below
+        yield str(name), Budget(about, lay_over(own, changes), layers)
 
 
 def _told(data: Mapping[str, Any]) -> Iterator[str]:

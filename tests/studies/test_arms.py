@@ -47,7 +47,7 @@ def test_an_arm_may_change_anything_under_a_name_of_its_own() -> None:
         (3, "arms are a list of values"),
         ([], "at least one is needed"),
         (["rope", "rope"], "each is given once; got 'rope' 2 times"),
-        ({"a": {"encodr": {}}}, "an overlay changes encoder"),
+        ({"a": {"encodr": {}}}, "got 'encodr"),
         ({"a": 3}, "an overlay holds keys"),
     ],
 )
@@ -94,7 +94,7 @@ def test_levels_of_one_part_are_told_apart_by_their_options() -> None:
         ([1], "factors map dotted keys"),
         ({"encoder.n_heads": []}, "levels are a list of values"),
         ({"encoder.n_heads": [1, 1]}, "each level is given once"),
-        ({"encodr.n_heads": [1, 2]}, "an overlay changes encoder"),
+        ({"encodr.n_heads": [1, 2]}, "got 'encodr"),
     ],
 )
 def test_factors_that_say_nothing_are_refused(given: Any, told: str) -> None:

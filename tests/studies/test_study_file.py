@@ -124,3 +124,85 @@ def test_a_source_is_told_to_readers(tmp_path: Path) -> None:
     study = read_study(written(tmp_path, MINE + "source: Folklore 2017\n"))
 
     assert study.text == "Does it matter?\n\nSource: Folklore 2017."
+
+
+WRONG = """
+name: wrong
+question: Which?
+varible: encoder.position
+encoder: {d_modell: 16, n_heads: 2, n_layers: 1}
+training: {stepz: 10, warmup_steps: 2, train_lengths: [2, 8]}
+evaluation: {test_length: [8, 16], examples: 16}
+study:
+  seed_s: 3
+  panels:
+    - {task: {name: shift, kk: 1}, labell: x}
+  arms:
+    rope: {encoder.positon: rope}
+    deep: {encoder.n_layer: 2}
+    odd: {encodr.n_layers: 2}
+  hypotheses:
+    - {name: one, claim: A., arm: rope, agains: deep, panel: x, lengths: [16]}
+budgets:
+  quick: {trainin: {}, training: {step: 4}}
+  big: {training: {batchsize: 4}}
+"""
+NEAR = {
+    "varible": "variable",
+    "budgets.quick.trainin": "training",
+    "encoder.d_modell": "d_model",
+    "training.stepz": "steps",
+    "evaluation.test_length": "test_lengths",
+    "study.seed_s": "seeds",
+    "study.panels.0.task.kk": "k",
+    "study.panels.0.labell": "label",
+    "study.arms.odd.encodr.n_layers": "encoder",
+    "study.hypotheses.0.agains": "against",
+    "budgets.quick.training.step": "steps",
+    "budgets.big.training.batchsize": "batch_size",
+    "study.arms (rope).encoder.positon": "position",
+    "study.arms (deep).encoder.n_layer": "n_layers",
+}
+
+
+def test_wrong_keys_of_every_level_are_told_at_once_each_with_its_near_word(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_study(written(tmp_path, WRONG))
+
+    assert {problem.key: problem.nearest for problem in caught.value.problems} == NEAR
+
+
+def test_what_follows_from_a_wrong_key_alone_is_not_told(tmp_path: Path) -> None:
+    # The label is lost, so that no panel is called far: the hypothesis is right all the same.
+    text = MINE.replace("task: shift\n", "").replace("panel: shift", "panel: far")
+    study = read_study(
+        written(tmp_path, text.replace("study:", "study:\n  panels: [{task: shift, labell: far}]"))
+    )
+
+    with pytest.raises(ConfigError) as caught:
+        ready(study, "file", {}, None, [], [])
+
+    [problem] = caught.value.problems
+    assert (problem.key, problem.nearest) == ("study.panels.0.labell", "label")
+
+
+def test_a_budget_that_is_not_asked_for_is_checked_too(tmp_path: Path) -> None:
+    text = MINE + "budgets: {quick: {}, big: {study: {seedz: 3}}}\n"
+    study = read_study(written(tmp_path, text))
+
+    with pytest.raises(ConfigError, match=r"mine.yaml: budgets.big.study.seedz: unknown key"):
+        ready(study, "quick", {}, None, [], [])
+
+
+def test_a_dotted_root_is_told_as_it_is_written_here(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"budgets.quick.training.steps: write training: {steps"):
+        read_study(written(tmp_path, MINE + "budgets: {quick: {training.steps: 3}}\n"))
+
+
+def test_a_missing_key_is_told_with_the_file_that_lacks_it(tmp_path: Path) -> None:
+    study = read_study(written(tmp_path, MINE.replace(', against: "1"', "")))
+
+    with pytest.raises(ConfigError, match=r"mine.yaml: study.hypotheses.0.against: this key is"):
+        ready(study, "file", {}, None, [], [])
