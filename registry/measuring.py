@@ -4,6 +4,8 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
+import inspect
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +37,26 @@ def counting() -> Any:
     import torch
     from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
+    _spare_the_compiler()
+
     def attention(q: Any, k: Any, v: Any, *more: Any, **named: Any) -> int:
         return sdpa_flop_count(q, k, v)
 
     kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     return FlopCounterMode(display=False, custom_mapping={kernel: attention})
+
+
+def _spare_the_compiler() -> None:
+    """Keep torch from importing its compiler, some 2 s, to shut it out of the counter.
+
+    Nothing is compiled while we count. Where torch spells it otherwise it is slower, and no more.
+    """
+    from torch.utils import flop_counter
+
+    mode = getattr(flop_counter, "_FlopCounterMode", None)
+    counted = inspect.unwrap(mode.__torch_dispatch__) if mode is not None else None
+    if counted is not None and "torch._dynamo" not in sys.modules:
+        counted.__dict__.setdefault("__dynamo_disable", counted)
 
 
 def by_path(counter: Any) -> Mapping[str, int]:

@@ -1,6 +1,6 @@
 """Print what a study is and what it would do, without doing it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import StringIO
 from typing import Any
 
@@ -9,11 +9,11 @@ from ruamel.yaml import YAML
 from registry.config import without_defaults
 from studies.contrasts import differences, undeclared, why_not_asked
 from studies.cost_table import cost_lines
-from studies.estimate import Estimate
 from studies.freezing import SELECTION
 from studies.hypothesis import SIGNS, Hypothesis
-from studies.plan import Plan
+from studies.plan import Cell, Plan
 from studies.progress import duration
+from studies.run_times import Took, run_times
 from studies.stored_runs import stored_runs
 from studies.tuning import in_words
 
@@ -133,25 +133,37 @@ def preview(plan: Plan, storage: str, workers: int) -> None:
         f"{plan.study.name}: {settings.seeds} confirming seeds an arm"
         + (f"; tries {tried}" if tried else "")
     )
-    there, estimate = stored_runs(plan, storage), Estimate()
-    total = left = unknown = 0
-    seconds = 0.0
-    for cell in plan.cells():
-        tune, each = len(list(plan.tuning(cell))), estimate.seconds_of(plan.config(cell))
-        missing = tune + settings.seeds - there[cell]
-        total, left = total + tune + settings.seeds, left + missing
-        unknown, seconds = unknown + (each is None) * missing, seconds + (each or 0.0) * missing
-        steps = "" if each is None else f" of {plan.config(cell).training.steps} steps"
-        print(
-            f"  {cell.task:20} {cell.arm:16} {tune} tuning + {settings.seeds} confirming runs"
-            f"{steps}{'' if each is None else f', about {duration(each)} each'}"
-            f"{f'; {there[cell]} stored' if there[cell] else ''}"
-        )
-    print("\n".join(cost_lines(plan)))
+    there, took = stored_runs(plan, storage), run_times(plan, storage)
+    every = {cell: len(list(plan.tuning(cell))) + settings.seeds for cell in plan.cells()}
+    left = {cell: count - there[cell] for cell, count in every.items()}
+    print("\n".join(_table([_row(plan, cell, took[cell], there[cell]) for cell in every])))
+    for line in cost_lines(plan):
+        print(line)
     search = settings.search
     if search is not None and settings.only is None:
         print(f"then {search.generations} times {search.size} arms that the search proposes")
-    print(_in_all(total, left, unknown, duration(seconds / workers), workers))
+    unknown = sum(left[cell] for cell, one in took.items() if one is None)
+    seconds = sum(left[cell] * one.seconds for cell, one in took.items() if one is not None)
+    total, rest = sum(every.values()), sum(left.values())
+    print(_in_all(total, rest, unknown, duration(seconds / workers), workers))
+
+
+def _row(plan: Plan, cell: Cell, took: Took | None, stored: int) -> tuple[str, str, str]:
+    """Panel, arm, and what is done of it."""
+    config, seeds = plan.config(cell), plan.settings.study.seeds
+    tuning = len(list(plan.tuning(cell)))
+    told = f"{tuning} tuning + {seeds} confirming runs" if tuning else f"{seeds} confirming runs"
+    told += f" of {config.training.steps} steps" if config.scored else ""
+    told += "" if took is None else f", about {duration(took.seconds)} each"
+    told += f" (mean of {took.stored} stored)" if took is not None and took.stored else ""
+    return cell.task, cell.arm, told + (f"; {stored} stored" if stored else "")
+
+
+def _table(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    """Columns as wide as what is in them."""
+    task, arm, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    for row in rows:
+        yield f"  {row[0]:{task}}  {row[1]:{arm}}  {row[2]}"
 
 
 def _in_all(total: int, left: int, unknown: int, span: str, workers: int) -> str:
@@ -159,6 +171,7 @@ def _in_all(total: int, left: int, unknown: int, span: str, workers: int) -> str
     told = f"{total} runs: {total - left} stored, {left} to be done"
     noun = "worker" if workers == 1 else "workers"
     if unknown == left:
-        return f"{told}; nothing was done"
-    rest = f", without {unknown} whose time is not known" if unknown else ""
+        why = "; how long runs take is known once one is stored" if left else ""
+        return f"{told}{why}; nothing was done"
+    rest = f", without {unknown} whose time is known once one is stored" if unknown else ""
     return f"{told} in about {span} with {workers} {noun}{rest}; nothing was done"

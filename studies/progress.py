@@ -122,7 +122,9 @@ def _signs(statuses: list[str]) -> Text:
 
 
 def duration(seconds: float) -> str:
-    """A time span in words: "40 s", "6 min", "2.5 h"."""
+    """A time span in words: "0.3 s", "40 s", "6 min", "2.5 h"."""
+    if seconds < 1:
+        return f"{max(seconds, 0.1):.1f} s"
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 90 * 60:

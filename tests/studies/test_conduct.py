@@ -240,7 +240,9 @@ def test_steps_left_are_those_of_runs_still_to_be_done(url: str) -> None:
     assert list(made.unfinished_steps(made.advance())) == [steps] * 2
 
     [numbers] = made.confirming.values()
-    made.ledger.finish(made.ledger.claim("w", numbers), "done")
+    claim = made.ledger.claim("w", numbers)
+    assert claim is not None
+    made.ledger.finish(claim, "done")
     again = conductor(url)
     assert list(again.unfinished_steps(again.advance())) == [steps]
 

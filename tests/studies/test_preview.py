@@ -1,13 +1,18 @@
 """What a study says of itself, and what it would do, without doing it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from store.ledger import Ledger
+from studies.conduct import Conductor
 from studies.estimate import Estimate
 from studies.plan import Plan
 from studies.preview import describe_plan, preview
+from studies.run_times import Took, run_times
+from studies.search import Trials
 from tests.studies.made_up import CLAIM, FAR, NEAR, MadeUp, plan
 
 NOWHERE = "sqlite:////nowhere/at/all.db"
@@ -107,8 +112,47 @@ def test_runs_that_do_not_train_have_no_time_and_no_costs(
 
     lines = planned(made, capsys)
 
-    assert lines[-1].endswith(" to be done; nothing was done")
-    assert not any("about" in line or "FLOPs" in line for line in lines)
+    told = " to be done; how long runs take is known once one is stored; nothing was done"
+    assert lines[-1].endswith(told)
+    assert not any("about" in line or "FLOPs" in line or not line for line in lines)
+
+
+def test_runs_that_do_not_train_take_as_long_as_stored_ones_of_their_arm_or_else_panel(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from studies.attention_numerics import STUDY
+    from studies.gathering import gather
+
+    made = Plan(
+        STUDY, gather(STUDY.budgets["smoke"].settings, None, [], {"only": ["sdpa", "chunked"]})
+    )
+    url = f"sqlite:///{tmp_path / 'numerics.db'}"
+    conductor = Conductor(made, Ledger.create(url), Trials(url))
+    conductor.advance()
+    for panel, seconds in (("float32", 2.0), ("float32", 6.0), ("float16", 10.0)):
+        claim = conductor.ledger.claim("w", conductor.confirming[made.cell(panel, "sdpa")])
+        assert claim is not None
+        conductor.ledger.finish(claim, "done", cpu_seconds=seconds)
+
+    took = run_times(made, url)
+    assert took[made.cell("float32", "sdpa")] == Took(4.0, 2)
+    assert took[made.cell("float32", "chunked")] == Took(4.0, 2)
+    assert took[made.cell("float16", "sdpa")] == Took(10.0, 1)
+    assert took[made.cell("bfloat16", "sdpa")] == Took(6.0, 3)
+    assert set(run_times(replace(made, provenance={"budget": "quick"}), url).values()) == {None}
+    lines = planned(made, capsys, url)
+    assert lines[1].endswith("  2 confirming runs, about 4 s each (mean of 2 stored); 2 stored")
+    assert " to be done in about " in lines[-1]
+
+
+def test_columns_are_as_wide_as_the_longest_name(capsys: pytest.CaptureFixture[str]) -> None:
+    names = {"rope": {"encoder.position": "rope"}, "a name of more than twenty": {
+        "encoder.position": "learned"
+    }}  # fmt: skip
+    lines = planned(plan(5, arms=names, hypotheses=[]), capsys)
+
+    places = [line.index("5 confirming runs") for line in lines[1:3]]
+    assert places == [len("  shift  a name of more than twenty  ")] * 2
 
 
 def test_models_of_one_make_are_timed_once(monkeypatch: pytest.MonkeyPatch) -> None:
