@@ -19,6 +19,8 @@ def pareto_front(front: Front) -> "Figure":
     Filled dots are on the front, numbered as in its table. With more than two objectives a dot of
     the front may lie inside: it is better in what is not an axis.
     """
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
     names = list(front.objectives)
     figure, (axes,) = new_figure(PAGE, 3.4)
     kept = {point.arm: number for number, point in enumerate(front.best, start=1)}
@@ -38,6 +40,9 @@ def pareto_front(front: Front) -> "Figure":
             )
     if min(point.values[1] for point in front.points) > 0:
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
     third = f" (area: {names[2].replace('_', ' ')})" if sizes else ""
     axes.set_ylabel(names[0].replace("_", " "))
     axes.set_xlabel(names[1].replace("_", " ") + third)

@@ -187,10 +187,13 @@ def _provenance(stored: Stored, storage: str) -> dict[str, str]:
         stored.results.environment(number)
         for number in sorted({run.environment_id for run in runs if run.environment_id})
     ]
+    sources = len({run.code_hash for run in runs})
     packages = [f"{name} {one}" for each in facts for name, one in each.get("packages", {}).items()]
     told = {
         "database": [storage],
-        "confirming runs": [f"{len(runs)}, of {len({run.code_hash for run in runs})} sources"],
+        "confirming runs": [
+            f"{len(runs)}, of {sources} version{'s' * (sources != 1)} of the source"
+        ],
         "last finished": [max(str(run.finished_at) for run in runs)] if runs else [],
         "commit": [_commit(run.provenance.get("git") or {}) for run in runs],
         **{key: [str(one[key]) for one in facts if key in one] for key in MACHINE},

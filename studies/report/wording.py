@@ -19,6 +19,10 @@ COLOUR_OF = {
 """The colour of each status of a verdict."""
 
 ORDER = tuple(COLOUR_OF)
+NAMED = 6
+"""So many arms are named in a sentence; more are counted."""
+WORDS = ("none", "nothing", "all")
+"""Names of arms that would read as words of the sentence."""
 
 
 def answer(findings: Findings) -> list[str]:
@@ -29,8 +33,10 @@ def answer(findings: Findings) -> list[str]:
 def claims(verdicts: list["Verdict"]) -> str:
     """How many of the primary hypotheses came to what, each by its claim."""
     primary = [verdict for verdict in verdicts if not verdict.exploratory]
+    if not primary and verdicts:
+        return "No claim was fixed before the confirming runs, so every verdict is exploratory."
     if not primary:
-        return "This study fixed no hypothesis, so no claim is tested."
+        return "This study makes no claim, so none is tested."
     groups = {
         status: [verdict for verdict in primary if verdict.status == status] for status in ORDER
     }
@@ -75,23 +81,30 @@ def _furthest(panel: Panel, threshold: float) -> str:
     others = f", the {rest} other arms that learned fall earlier" if rest > 1 else ""
     others = ", the other arm that learned falls earlier" if rest == 1 else others
     idle = [name for name, one in found.items() if not one.learned]
-    missed = f"; {listed(idle)} did not learn the trained lengths" if idle else ""
+    missed = f"; {arms_of(idle, panel)} did not learn the trained lengths" if idle else ""
     if max(panel.lengths) <= longest:
         verb = "reaches" if len(learned) == 1 else "reach"
         held = f"{verb} skill {threshold:g} at length {longest}, the longest tested"
-        return f"{where}, {listed(list(learned))} {held}{missed}"
+        return f"{where}, {arms_of(list(learned), panel)} {held}{missed}"
     if furthest == longest:
         return (
             f"{where}, no arm's mean skill stays at {threshold:g} or above beyond the trained "
             f"lengths{missed}"
         )
     held = f"at {threshold:g} skill or above up to length {furthest}"
-    return f"{where}, {listed(best)} {verb} {held}{others}{missed}"
+    return f"{where}, {arms_of(best, panel)} {verb} {held}{others}{missed}"
 
 
 def reach_of(arm: Arm, panel: Panel, threshold: float) -> Reach:
     """How far an arm holds on a panel."""
     return reach(arm, panel.trained[1], panel.lengths, threshold)
+
+
+def arms_of(names: list[str], panel: Panel) -> str:
+    """Arms by name where they are few, else how many they are."""
+    if len(names) > NAMED:
+        return f"{len(names)} of {len(panel.arms)} arms"
+    return listed([f"“{name}”" if name in WORDS else name for name in names])
 
 
 def listed(names: list[str]) -> str:
@@ -115,6 +128,8 @@ def arm_sentence(arm: Arm, panel: Panel, threshold: float) -> str:
         return f"did not learn: skill {found.skill:.2f} at length {longest}.{tail}"
     if found.unasked is not None:
         return f"holds to length {found.held}; it cannot be asked at length {found.unasked}.{tail}"
+    if max(panel.lengths) <= longest:
+        return f"learns the trained lengths; no longer one is tested than {longest}.{tail}"
     if found.fell is None:
         return f"holds to length {found.held}.{tail}"
     return f"holds to length {found.held}, falls to skill {found.skill:.2f} at {found.fell}.{tail}"

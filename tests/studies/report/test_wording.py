@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from studies.reach import Reach
-from studies.report.wording import arm_sentence, counts, listed, reach_of, reaches
+from studies.report.wording import arm_sentence, claims, counts, listed, reach_of, reaches
 from tests.studies.report.synthetic import arm, findings, panel
 
 WINNER = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93))
@@ -29,7 +29,7 @@ def test_a_tie_names_all_that_reach_as_far() -> None:
 
 def test_an_arm_that_did_not_learn_is_never_said_to_have_not_extrapolated() -> None:
     said = reaches(findings(panel(WINNER, UNTAUGHT)))
-    assert said.endswith("; none did not learn the trained lengths.")
+    assert said.endswith("; “none” did not learn the trained lengths.")
     assert arm_sentence(UNTAUGHT, panel(UNTAUGHT), 0.8) == (
         "did not learn: skill 0.15 at length 16."
     )
@@ -44,9 +44,25 @@ def test_where_nobody_learned_nobody_wins() -> None:
 def test_where_nothing_longer_is_tested_nothing_is_said_of_it() -> None:
     short = replace(panel(WINNER, LOSER, UNTAUGHT), lengths=[16])
     assert reaches(findings(short)) == (
-        "on shift, rope and learned reach skill 0.8 at length 16, the longest tested; none did not "
+        "on shift, rope and learned reach skill 0.8 at length 16, the longest tested; “none” did "
+        "not learn the trained lengths."
+    )
+    assert arm_sentence(WINNER, short, 0.8) == (
+        "learns the trained lengths; no longer one is tested than 16."
+    )
+
+
+def test_many_arms_are_counted_where_few_are_named() -> None:
+    many = [replace(WINNER, name=f"rope {number}") for number in range(7)]
+    short = replace(panel(*many, UNTAUGHT), lengths=[16])
+    assert reaches(findings(short)) == (
+        "on shift, 7 of 8 arms reach skill 0.8 at length 16, the longest tested; “none” did not "
         "learn the trained lengths."
     )
+
+
+def test_a_study_without_claims_is_told_from_one_whose_claims_came_late() -> None:
+    assert claims([]) == "This study makes no claim, so none is tested."
 
 
 def test_where_all_seeds_are_lost_there_is_no_result_and_they_are_counted() -> None:
