@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from store.intervals import Interval, t_interval
+from studies.amounts import share
 from studies.plan import Cell, Plan
 from studies.reach import Reach, reach
 from studies.tuning import in_words
@@ -83,7 +84,8 @@ def _values(scores: Iterable["Score"]) -> dict[tuple[str, str, int], list[float]
 def sentence(plan: Plan, result: ArmResult) -> str:
     """What became of an arm: holds, falls below the threshold, or did not learn."""
     if plan.study.metrics or not plan.config(result.cell).scored:
-        done = f"{result.count('done')} of {len(result.runs)} runs are done."
+        verb = "is" if len(result.runs) == 1 else "are"
+        done = f"{share(result.count('done'), len(result.runs), 'run')} {verb} done."
         return " ".join([done, *_remarks(plan, result)])
     threshold = plan.settings.study.threshold
     config = plan.config(result.cell)
@@ -123,7 +125,7 @@ def _held(result: ArmResult, found: Reach, threshold: float, longest: int) -> st
     values = result.values["test", "skill", held]
     # A seed without a value did not hold: it stays in the count.
     kept = sum(value >= threshold for value in values)
-    seeds = f"{kept} of {len(result.runs)} seeds"
+    seeds = share(kept, len(result.runs), "seed")
     mean = number(t_interval(values).mean)
     if len(values) < len(result.runs):
         return f"holds to length {held} in {seeds} only (skill {mean} where it was measured)."
@@ -135,7 +137,8 @@ def _remarks(plan: Plan, result: ArmResult) -> list[str]:
     remarks: list[str] = []
     for status in ("diverged", "failed"):
         if result.count(status):
-            remarks.append(f"{result.count(status)} of {len(result.runs)} seeds {status}.")
+            told = share(result.count(status), len(result.runs), "seed")
+            remarks.append(f"{told} {status}.")
     chosen = result.chosen
     if chosen is not None and chosen.setting is not None:
         for key, side in chosen.edges.items():

@@ -50,6 +50,12 @@ def why_not_asked(plan: "Plan", claim: Hypothesis) -> str:
     return ""
 
 
+def unasked(plan: "Plan") -> dict[str, str]:
+    """The hypotheses that this call cannot decide, by name, each with the reason."""
+    told = {claim.name: why_not_asked(plan, claim) for claim in plan.settings.study.claims()}
+    return {name: why for name, why in told.items() if why}
+
+
 def simple_contrasts(claim: Hypothesis) -> list[tuple[str, str]]:
     """The pairs of arms between which one thing changes: one pair, or the four of an interaction.
 

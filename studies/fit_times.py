@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from studies.amounts import share
+
 if TYPE_CHECKING:
     from studies.answer import ArmResult
     from studies.settings import Until
@@ -22,7 +24,7 @@ def fit_times(result: "ArmResult") -> str:
     scores = [one for of_run in result.scores.values() for one in of_run if one.metric == FIT]
     met = sorted(one.value for one in scores if one.correct and one.value is not None)
     ended = [one.value for one in scores if not one.correct and one.value is not None]
-    told = f"{len(met)} of {len(result.runs)} seeds"
+    told = share(len(met), len(result.runs), "seed")
     if met:
         least, most = f"{met[0]:,.0f}", f"{met[-1]:,.0f}"
         told += f", after {least} steps" if least == most else f", after {least} to {most} steps"

@@ -7,7 +7,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from registry.config import without_defaults
-from studies.contrasts import differences, undeclared, why_not_asked
+from studies.contrasts import differences, unasked, undeclared, why_not_asked
 from studies.cost_table import cost_lines
 from studies.freezing import SELECTION
 from studies.hypothesis import SIGNS, Hypothesis
@@ -139,6 +139,8 @@ def preview(plan: Plan, storage: str, workers: int) -> None:
     print("\n".join(_table([_row(plan, cell, took[cell], there[cell]) for cell in every])))
     for line in cost_lines(plan):
         print(line)
+    for name, why in unasked(plan).items():
+        print(f"cannot be judged: {name} ({why})")
     search = settings.search
     if search is not None and settings.only is None:
         print(f"then {search.generations} times {search.size} arms that the search proposes")

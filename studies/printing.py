@@ -1,6 +1,6 @@
 """Print an answer: the verdicts, then panel by panel a sentence per arm and a table per metric."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -31,14 +31,18 @@ COLUMN = 11
 """The widest cell, such as "-1.20±1.48", with the space after it."""
 
 
-def print_verdicts(console: "Console", verdicts: "Sequence[Verdict]") -> None:
-    """Print one sentence per hypothesis."""
+def print_verdicts(
+    console: "Console", verdicts: "Sequence[Verdict]", unasked: Mapping[str, str] | None = None
+) -> None:
+    """Print one sentence per hypothesis; `unasked` are those without a verdict, with the reason."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="bold", max_width=28)
     table.add_column()
     for verdict in verdicts:
         table.add_row(verdict.hypothesis.name, " ".join([said(verdict), *verdict.notes]))
-    if verdicts:
+    for name, why in (unasked or {}).items():
+        table.add_row(name, f"Not judged: {why}.")
+    if verdicts or unasked:
         console.print(table, highlight=False)
 
 

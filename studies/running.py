@@ -210,6 +210,7 @@ def results_of(conductor: Conductor) -> list[ArmResult]:
 def _print_answer(conductor: Conductor, kept: "Kept", call: Call) -> "list[Verdict]":
     from rich.console import Console
 
+    from studies.contrasts import unasked
     from studies.printing import print_answer, print_front, print_verdicts
     from studies.searching import best
     from studies.verdicts import verdicts
@@ -218,7 +219,7 @@ def _print_answer(conductor: Conductor, kept: "Kept", call: Call) -> "list[Verdi
     console = Console() if sys.stdout.isatty() else Console(width=200)
     gathered = results_of(conductor)
     judged = verdicts(conductor.plan, gathered, frozen_for(conductor.plan, kept))
-    print_verdicts(console, judged)
+    print_verdicts(console, judged, unasked(conductor.plan))
     (conductor.plan.study.show or print_answer)(console, conductor.plan, gathered)
     print_front(console, conductor.plan, best(conductor.plan, gathered))
     runs = conductor.runs()

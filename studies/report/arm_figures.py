@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FIT = "steps_to_fit"
+COLOUR: Any = "#0072B2"
 GRADIENT = re.compile(r"gradient_norm\[(\d+)\]@\d+$")
 MOMENTS = 3
 """Gradients are drawn at so many moments of training at most."""
@@ -22,17 +22,18 @@ def final_skill(findings: Findings, panel: Panel) -> "Figure":
     """Skill of every seed, and the step at which it first fitted, an arm a row.
 
     Final accuracy and learning speed are two answers: an arm may be slow and still get there. A
-    seed that did not fit within the steps stands hollow at their end.
+    seed that did not fit stands hollow where its training ended.
     """
     from matplotlib.ticker import MaxNLocator
 
     longest = max(panel.lengths)
-    timed = any(arm.values(FIT, panel.trained[1], "train") for arm in panel.arms)
+    ends = [step for arm in panel.arms for met in (True, False) for step in arm.fits(met)]
+    timed = bool(ends)
     height = 0.75 + 0.21 * len(panel.arms)
     figure, axes = new_figure(PAGE if timed else PAGE * 0.6, height, columns=2 if timed else 1)
     _rows(axes[0], panel)
     for row, arm in enumerate(panel.arms):
-        _dots(axes[0], row, arm, list(arm.values("skill", longest).values()))
+        _dots(axes[0], row, list(arm.values("skill", longest).values()))
     axes[0].axvline(findings.threshold, color=FAINT, linewidth=0.6, linestyle=(0, (2, 3)))
     axes[0].axvline(0, color=FAINT, linewidth=0.8)
     axes[0].set_xlabel(f"skill at length {longest}")
@@ -40,11 +41,10 @@ def final_skill(findings: Findings, panel: Panel) -> "Figure":
         _rows(axes[1], panel)
         axes[1].set_yticklabels([])
         for row, arm in enumerate(panel.arms):
-            steps = list(arm.values(FIT, panel.trained[1], "train").values())
-            _dots(axes[1], row, arm, steps, end=panel.steps)
-        axes[1].set_xlim(0, panel.steps * 1.05)
+            _times(axes[1], row, arm)
+        axes[1].set_xlim(0, max(panel.steps, *ends) * 1.05)
         axes[1].xaxis.set_major_locator(MaxNLocator(5))
-        axes[1].set_xlabel("steps to fit (hollow: not within training)")
+        axes[1].set_xlabel("steps to fit (hollow: ended without)")
     return figure
 
 
@@ -55,18 +55,23 @@ def _rows(axes: "Axes", panel: Panel) -> None:
     axes.grid(axis="y", color=FAINT, alpha=0.25, linewidth=0.5)
 
 
-def _dots(axes: "Axes", row: int, arm: Arm, values: list[float], end: int | None = None) -> None:
+def _dots(axes: "Axes", row: int, values: list[float]) -> None:
     """One dot a seed, and a bar at their mean."""
-    colour: Any = "#0072B2"
     if not values:
         return
     for value in values:
-        hollow = end is not None and value >= end
-        face = "white" if hollow else colour
-        axes.plot([value], [row], "o", markersize=4, color=colour, alpha=0.6, markerfacecolor=face)
-    if end is None:
-        mean = sum(values) / len(values)
-        axes.plot([mean, mean], [row - 0.3, row + 0.3], color=colour, linewidth=1.8)
+        axes.plot([value], [row], "o", markersize=4, color=COLOUR, alpha=0.6)
+    mean = sum(values) / len(values)
+    axes.plot([mean, mean], [row - 0.3, row + 0.3], color=COLOUR, linewidth=1.8)
+
+
+def _times(axes: "Axes", row: int, arm: Arm) -> None:
+    """One dot a seed: filled where it met the criterion, hollow where it ended without."""
+    for met in (True, False):
+        face = COLOUR if met else "white"
+        for steps in arm.fits(met):
+            look: Any = {"markersize": 4, "alpha": 0.6, "markerfacecolor": face}
+            axes.plot([steps], [row], "o", color=COLOUR, **look)
 
 
 def gradients(findings: Findings, panel: Panel) -> "Figure":

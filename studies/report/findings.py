@@ -15,11 +15,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class FitTime:
+    """The step at which a seed met the criterion of fit, or ended without having met it."""
+
+    steps: float
+    met: bool
+
+
+@dataclass(frozen=True)
 class Seed:
     """One confirming run: what it measured, by (split, metric, length).
 
     `curves` holds its training curves: by metric, (step, value) in the order of the steps;
-    `bins` what was measured on the test sets by bin, such as a layer: by (metric, length).
+    `bins` what was measured on the test sets by bin, such as a layer: by (metric, length);
+    `fit` how soon it fitted, where that was looked at.
     """
 
     run: "Run"
@@ -28,6 +37,7 @@ class Seed:
     bins: Mapping[tuple[str, int], list[tuple[int, float]]] = field(
         default_factory=dict[tuple[str, int], "list[tuple[int, float]]"]
     )
+    fit: FitTime | None = None
 
     @property
     def ended(self) -> bool:
@@ -79,6 +89,11 @@ class Arm:
         reached = sum(value >= threshold for value in self.values("skill", length).values())
         return wilson(reached, len(self.seeds))
 
+    def fits(self, met: bool = True) -> list[float]:
+        """The steps of the seeds that met the criterion of fit, or of those that did not."""
+        times = [seed.fit for seed in self.seeds if seed.fit is not None]
+        return sorted(one.steps for one in times if one.met == met)
+
     @property
     def lost(self) -> list[Seed]:
         """The seeds that ended without numbers."""
@@ -90,7 +105,8 @@ class Panel:
     """One task of a study, with all arms.
 
     `later` are the arms with nothing but the scores that were added to them after the study;
-    `titles` are the metrics that a study shows.
+    `titles` are the metrics that a study shows; `fit` says what was waited for in words, if
+    training had a criterion of fit.
     """
 
     label: str
@@ -102,6 +118,7 @@ class Panel:
     arms: list[Arm]
     later: list[Arm] = field(default_factory=list[Arm])
     titles: Mapping[str, str] = field(default_factory=dict[str, str])
+    fit: str = ""
 
     @property
     def later_lengths(self) -> list[int]:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from studies.cost_table import cost_rows
+from studies.fit_times import FIT, fit_title
 from studies.freezing import SELECTION
 from studies.knobs import reference_of
 from studies.merging import leaves
 from studies.plan import Cell, Plan
-from studies.report.findings import Arm, Findings, Panel, Seed, Setting
+from studies.report.findings import Arm, Findings, FitTime, Panel, Seed, Setting
 from studies.report.references import cited
 from studies.report.stored import Stored
 from studies.settings import RunConfig, task_of
@@ -61,6 +62,7 @@ def _seeds(stored: Stored) -> dict[Cell, list[Seed]]:
                 _values(stored.scores[run.id]),
                 dict(drawn[run.id]),
                 _bins(stored.scores[run.id]),
+                _fit(stored.scores[run.id]),
             )
             for run in runs
         ]
@@ -89,6 +91,11 @@ def _bins(scores: Iterable["Score"]) -> dict[tuple[str, int], list[tuple[int, fl
     return {key: sorted(points) for key, points in found.items()}
 
 
+def _fit(scores: Iterable["Score"]) -> FitTime | None:
+    found = (one for one in scores if one.metric == FIT and one.value is not None)
+    return next((FitTime(one.value or 0.0, bool(one.correct)) for one in found), None)
+
+
 def _panel(stored: Stored, label: str, seeds: Mapping[Cell, list[Seed]]) -> Panel:
     plan = stored.plan
     cells = [cell for cell in plan.cells() if cell.task == label]
@@ -106,7 +113,9 @@ def _panel(stored: Stored, label: str, seeds: Mapping[Cell, list[Seed]]) -> Pane
     name = "" if config.task is None else str(config.task)
     steps = config.training.steps
     trained, titles = (shortest, longest), plan.study.metrics
-    return Panel(label, name, trained, steps, lengths, floors, arms, later, titles)
+    until = config.training.until if config.scored else None
+    fit = "" if until is None else fit_title(until)
+    return Panel(label, name, trained, steps, lengths, floors, arms, later, titles, fit)
 
 
 def _tuning(stored: Stored, cell: Cell) -> list[Setting]:

@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Mapping
 from importlib import resources
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from studies.report import wording
@@ -58,7 +59,8 @@ def markdown_page(findings: Findings, pictures: Mapping[str, str]) -> str:
     def num(value: float | None, key: str, digits: int | None = 2) -> str:
         return plain(value, digits)
 
-    return page.render(_words(findings) | {"figure": figure, "num": num})
+    text = page.render(_words(findings) | {"figure": figure, "num": num})
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
 def metrics(panel: Panel) -> list[tuple[str, str, int | None]]:
@@ -74,6 +76,7 @@ def _words(findings: Findings) -> dict[str, Any]:
     threshold = findings.threshold
     return {
         "f": findings,
+        "median": median,
         "metrics": metrics,
         "answer": wording.answer(findings),
         "counts": wording.counts(findings),

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from studies.amounts import share
 from studies.hypothesis import SIGNS
 from studies.reach import Reach, reach
 from studies.report.findings import Arm, Findings, Panel
@@ -118,10 +119,13 @@ def arm_sentence(arm: Arm, panel: Panel, threshold: float) -> str:
         well = len(arm.seeds) - len(arm.lost)
         told = {(seed.run.reason or seed.run.status).rstrip(".") for seed in arm.lost}
         reasons = "; ".join(sorted(told))
-        return f"{well} of {len(arm.seeds)} runs are done{': ' * bool(reasons)}{reasons}."
+        verb = "is" if len(arm.seeds) == 1 else "are"
+        done = f"{share(well, len(arm.seeds), 'run')} {verb} done"
+        return f"{done}{': ' * bool(reasons)}{reasons}."
     found, longest = reach_of(arm, panel, threshold), panel.trained[1]
     lost = arm.lost
-    tail = f" {len(lost)} of {len(arm.seeds)} seeds ended without numbers." if lost else ""
+    told = share(len(lost), len(arm.seeds), "seed")
+    tail = f" {told} ended without numbers." if lost else ""
     if found.learned is None:
         return f"has no result at length {longest}.{tail}"
     if not found.learned:

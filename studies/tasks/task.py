@@ -176,13 +176,13 @@ class Task(ABC):
         """Refuse a length at which the task has no answers."""
         if length < self.min_length:
             raise ValueError(
-                f"{self!r} needs sequences of at least {self.min_length} symbols; "
-                f"got length={length}; ask for min_length={self.min_length} or more"
+                f"the shortest sequences of {self!r} have length {self.min_length}; "
+                f"got length={length}; ask for {self.min_length} or more"
             )
         if self.max_length is not None and length > self.max_length:
             raise ValueError(
-                f"{self!r} has sequences of at most {self.max_length} symbols; "
-                f"got length={length}; ask for max_length={self.max_length} or less"
+                f"the longest sequences of {self!r} have length {self.max_length}; "
+                f"got length={length}; ask for {self.max_length} or less"
             )
 
     @cached_property

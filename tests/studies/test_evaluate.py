@@ -95,7 +95,7 @@ def test_a_file_that_was_changed_adds_nothing(url: str, tmp_path: Path) -> None:
         (["1", "--study=tiny", "--lengths=8"], "one of the two"),
         (["--study=tinny", "--lengths=8"], "no study with runs is named 'tinny'"),
         (["7", "--lengths=8"], "no run has the id 7; the ids are 1 to 2"),
-        (["1", "--lengths=1"], "needs sequences of at least 2 symbols; got length=1"),
+        (["1", "--lengths=1"], "have length 2; got length=1; ask for 2 or more"),
     ],
 )
 def test_bad_input_ends_with_code_2(made: Desk, words: list[str], told: str) -> None:

@@ -152,5 +152,5 @@ def test_the_number_of_examples_may_be_another(made: Desk) -> None:
 
 
 def test_a_length_at_which_the_task_asks_nothing_is_refused(made: Desk) -> None:
-    with pytest.raises(ConfigError, match="needs sequences of at least 2 symbols; got length=1"):
+    with pytest.raises(ConfigError, match="have length 2; got length=1; ask for 2 or more"):
         measure(Results(made.url).run(1), Asked((1,)), made.url)

@@ -52,6 +52,15 @@ def test_a_hypothesis_that_a_call_cannot_ask_says_why(capsys: pytest.CaptureFixt
     assert "not asked here: no arm 'learned' in this call" in told
 
 
+def test_a_plan_says_which_claims_a_choice_of_arms_leaves_open(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = "cannot be judged: further (no arm 'learned' in this call; its arms: rope)"
+
+    assert told in planned(plan(5, only=["rope"]), capsys)
+    assert not any("judged" in line for line in planned(plan(5), capsys))
+
+
 def test_what_differs_beside_the_variable_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     arms = {"rope": {"encoder.position": "rope"}, "learned": {
         "encoder": {"position": "learned", "n_layers": 2}

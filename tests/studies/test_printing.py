@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from studies.answer import sentence
+from studies.contrasts import unasked
 from studies.printing import floors_of, print_answer, print_verdicts
 from studies.report.make import findings_of
 from studies.report.wording import answer
@@ -155,3 +156,12 @@ def test_the_middle_of_near_tied_settings_is_taken_where_the_protocol_says_so(
     assert "learning_rate 0.01: fits as well; skill 0.20 at 32" in told
     assert "highest tried" not in told
     assert all("3 tried" not in sentence(made.plan, one) for one in made.results)
+
+
+def test_claims_that_a_call_cannot_judge_are_named_with_the_reason() -> None:
+    console = Console(file=StringIO(), width=120)
+
+    print_verdicts(console, [], unasked(plan(2, only=["rope"])))
+
+    told = "Not judged: no arm 'learned' in this call; its arms: rope."
+    assert console.file.getvalue().split(maxsplit=1) == ["further", f"{told}\n"]  # type: ignore[attr-defined]
