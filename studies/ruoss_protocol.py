@@ -40,7 +40,8 @@ def claims(*lengths: int) -> list[Hypothesis]:
     """What their Table 1 says of even pairs, at lengths beyond the trained ones."""
 
     def carries(arm: str, against: str, text: str, **other: Any) -> Hypothesis:
-        name = f"{arm} and {against}"
+        relation = "like" if other.get("direction") == "same" else "before"
+        name = f"{arm} {relation} {against}"
         return Hypothesis(name, text, arm, against, "even_pairs", lengths, **other)
 
     return [

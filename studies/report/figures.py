@@ -46,7 +46,7 @@ def contrasts(findings: Findings) -> "Figure":
 
     Steps and shares have no scale in common: where both are there, all are drawn in units of δ.
     """
-    from studies.report.wording import COLOUR_OF, contrast_name
+    from studies.report.wording import COLOUR_OF
     from studies.statistics.outcomes import TIMES
 
     shown = [(one, one.effect) for one in findings.verdicts if one.effect is not None]
@@ -62,11 +62,11 @@ def contrasts(findings: Findings) -> "Figure":
         axes.plot([low, high], [row, row], color=colour, linewidth=1.6, solid_capstyle="butt")
         axes.plot([effect / unit], [row], "o", color=colour, markersize=5)
     axes.axvline(0, color=FAINT, linewidth=0.8)
-    axes.set_yticks(range(len(shown)), [contrast_name(one.hypothesis) for one, _ in shown])
+    axes.set_yticks(range(len(shown)), [one.hypothesis.name for one, _ in shown])
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     what = "effect in units of δ" if mixed else "effect"
-    axes.set_xlabel(f"{what} (difference of means over seeds; shaded: smaller than of interest)")
+    axes.set_xlabel(f"{what} (shaded: smaller than of interest)")
     return figure
 
 

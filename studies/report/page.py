@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from matplotlib.figure import Figure
 
+    from studies.statistics import Verdict
+
 METRICS = {
     "skill": "Skill (0 = best blind guess, 1 = all right); mean ± half of the 95 % t-interval",
     "accuracy": "Accuracy (share of right answers)",
@@ -70,6 +72,13 @@ def metrics(panel: Panel) -> list[tuple[str, str, int | None]]:
     return [(metric, panel.titles.get(metric, metric), None) for metric in panel.metrics]
 
 
+def _digits(verdict: "Verdict") -> int:
+    """Digits after the point of an effect: none where it is a number of steps."""
+    from studies.statistics.outcomes import TIMES
+
+    return 0 if verdict.hypothesis.metric in TIMES else 2
+
+
 def _words(findings: Findings) -> dict[str, Any]:
     from studies.statistics import sentence
 
@@ -81,6 +90,7 @@ def _words(findings: Findings) -> dict[str, Any]:
         "answer": wording.answer(findings),
         "counts": wording.counts(findings),
         "names": wording.contrast_name,
+        "digits_of": _digits,
         "said": sentence,
         "arm_sentence": lambda arm, panel: wording.arm_sentence(arm, panel, threshold),
         "arm_names": list(dict.fromkeys(arm.name for p in findings.panels for arm in p.arms)),

@@ -32,7 +32,7 @@ def answer(findings: Findings) -> list[str]:
 
 
 def claims(verdicts: list["Verdict"]) -> str:
-    """How many of the primary hypotheses came to what, each by its claim."""
+    """How many of the primary hypotheses came to what, each by its name."""
     primary = [verdict for verdict in verdicts if not verdict.exploratory]
     if not primary and verdicts:
         return "No claim was fixed before the confirming runs, so every verdict is exploratory."
@@ -42,7 +42,7 @@ def claims(verdicts: list["Verdict"]) -> str:
         status: [verdict for verdict in primary if verdict.status == status] for status in ORDER
     }
     told = [
-        f"{len(group)} {status} ({'; '.join(contrast_name(v.hypothesis) for v in group)})"
+        f"{len(group)} {status} ({'; '.join(v.hypothesis.name for v in group)})"
         for status, group in groups.items()
         if group
     ]
@@ -66,7 +66,16 @@ def reaches(findings: Findings) -> str:
     if not trained:
         names = listed([panel.label for panel in findings.panels])
         return f"measured were {names}."
+    short = [panel for panel in trained if max(panel.lengths) <= panel.trained[1]]
+    if len(short) == len(trained) > 1:
+        told = [_learned(panel, findings.threshold) for panel in trained]
+        return f"skill {findings.threshold:g} at the trained lengths is reached by {listed(told)}."
     return "; ".join(_furthest(panel, findings.threshold) for panel in trained) + "."
+
+
+def _learned(panel: Panel, threshold: float) -> str:
+    learned = sum(bool(reach_of(arm, panel, threshold).learned) for arm in panel.arms)
+    return f"{learned} of {len(panel.arms)} arms on {panel.label}"
 
 
 def _furthest(panel: Panel, threshold: float) -> str:

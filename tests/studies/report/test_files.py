@@ -48,7 +48,7 @@ def test_the_answer_comes_first(folder: Path) -> None:
     text = (folder / "report.md").read_text(encoding="utf-8").splitlines()
     assert text[0] == "# Which arm reaches further?"
     assert text[2].startswith(
-        "Of 1 hypothesis fixed before the confirming runs: 1 supported (rope > learned on shift). "
+        "Of 1 hypothesis fixed before the confirming runs: 1 supported (further). "
         "On shift, rope stays at 0.8 skill or above up to length 64"
     )
 

@@ -61,6 +61,15 @@ def test_many_arms_are_counted_where_few_are_named() -> None:
     )
 
 
+def test_panels_of_one_length_are_counted() -> None:
+    first, second = (
+        replace(panel(WINNER, UNTAUGHT), lengths=[16], label=label) for label in ("one", "two")
+    )
+    assert reaches(findings(first, second)) == (
+        "skill 0.8 at the trained lengths is reached by 1 of 2 arms on one and 1 of 2 arms on two."
+    )
+
+
 def test_a_study_without_claims_is_told_from_one_whose_claims_came_late() -> None:
     assert claims([]) == "This study makes no claim, so none is tested."
 
