@@ -94,16 +94,24 @@ def sentence(plan: Plan, result: ArmResult) -> str:
     if result.chosen is not None and result.chosen.setting is None:
         verdict = f"has no result: {result.chosen.reason}."
     elif found.skill is not None and not found.learned:
-        verdict = (
-            f"did not learn: skill {number(found.skill)} at length {longest}, the longest "
-            f"trained (below {threshold})."
+        told = (
+            f"skill {number(found.skill)} at length {longest}, the longest trained "
+            f"(below {threshold})."
         )
+        verdict = f"{_missed(result, longest, threshold)}: {told}"
     elif found.held is None:
         verdict = "has no result yet." if not _ended(result) else "has no result: see its runs."
     else:
         verdict = _held(result, found, threshold, longest)
     extras = [verdict, *_remarks(plan, result)]
     return " ".join(extras)
+
+
+def _missed(result: ArmResult, longest: int, threshold: float) -> str:
+    """That an arm did not learn, or not in all of its seeds."""
+    values = result.values.get(("test", "skill", longest), [])
+    kept = sum(value >= threshold for value in values)
+    return f"learned in {share(kept, len(result.runs), 'seed')} only" if kept else "did not learn"
 
 
 def _ended(result: ArmResult) -> bool:

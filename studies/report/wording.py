@@ -138,7 +138,10 @@ def arm_sentence(arm: Arm, panel: Panel, threshold: float) -> str:
     if found.learned is None:
         return f"has no result at length {longest}.{tail}"
     if not found.learned:
-        return f"did not learn: skill {found.skill:.2f} at length {longest}.{tail}"
+        kept = sum(value >= threshold for value in arm.values("skill", longest).values())
+        seeds = share(kept, len(arm.seeds), "seed")
+        missed = f"learned in {seeds} only" if kept else "did not learn"
+        return f"{missed}: skill {found.skill:.2f} at length {longest}.{tail}"
     if found.unasked is not None:
         return f"holds to length {found.held}; it cannot be asked at length {found.unasked}.{tail}"
     if max(panel.lengths) <= longest:

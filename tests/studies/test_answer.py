@@ -55,6 +55,14 @@ def test_an_arm_that_did_not_fit_is_never_said_to_fall() -> None:
     assert said == "did not learn: skill .79 at length 16, the longest trained (below 0.8)."
 
 
+def test_an_arm_that_learned_in_some_seeds_says_in_how_many() -> None:
+    said = sentence(PLAN, result({16: [1.0, 0.2]}, statuses=("done", "done", "diverged")))
+
+    assert said.startswith(
+        "learned in 1 of 3 seeds only: skill .60 at length 16, the longest trained (below 0.8)."
+    )
+
+
 def test_the_longest_trained_length_may_be_told_by_validation() -> None:
     plan = Plan(STUDY, gather(QUICK, None, ["evaluation.test_lengths=[32]"]))
     fitted = ArmResult(

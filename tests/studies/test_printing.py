@@ -35,12 +35,12 @@ SAID = {
 }
 
 FIRST = {
-    "clear winner": "1 supported (rope > learned on shift)",
-    "tie": "1 refuted (rope > learned on shift)",
-    "all failed": "1 not tested (rope > learned on shift)",
-    "bimodal": "1 inconclusive (rope > learned on shift)",
-    "one seed": "1 not tested (rope > learned on shift)",
-    "unlearned": "1 not tested (rope > learned on shift)",
+    "clear winner": "1 supported (further)",
+    "tie": "1 refuted (further)",
+    "all failed": "1 not tested (further)",
+    "bimodal": "1 inconclusive (further)",
+    "one seed": "1 not tested (further)",
+    "unlearned": "1 not tested (further)",
 }
 
 SECOND = {

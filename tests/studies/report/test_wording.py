@@ -98,6 +98,12 @@ def test_a_bimodal_arm_falls_by_its_mean_and_shows_its_share() -> None:
     assert share.mean == 0.5
 
 
+def test_an_arm_that_learned_in_some_seeds_is_not_said_to_have_learned_in_none() -> None:
+    moody = arm("moody", (1.0, 0.9, 0.9), (0.1, 0.0, 0.0))
+    said = arm_sentence(moody, panel(moody), 0.8)
+    assert said == "learned in 1 of 2 seeds only: skill 0.55 at length 16."
+
+
 def test_one_seed_has_a_mean_and_no_interval() -> None:
     lone = arm("lone", (1.0, 0.9, 0.85))
     interval = lone.interval("skill", 64)
