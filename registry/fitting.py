@@ -20,6 +20,8 @@ def misfits(
             built[kind] = _build(kind, choice, dims)
         except ConfigError as error:
             yield from (problem.under(kind) for problem in error.problems)
+    if {"mask", "position"} <= built.keys():
+        yield from _unfit_for_the_future(built["position"], built["mask"], chosen)
     if {"attention", "mask", "position"} <= built.keys():
         try:
             built["attention"].check(built["mask"], built["position"])
@@ -31,6 +33,35 @@ def misfits(
             f"{chosen['norm'].name}; set it to false, or take another norm"
         )
         yield Problem("gradient_checkpointing", rule, True)
+
+
+def _unfit_for_the_future(
+    position: Any, mask: Any, chosen: Mapping[str, Choice]
+) -> Iterator[Problem]:
+    """A position that is right for earlier keys alone, under a mask that shows later ones."""
+    if not position.causal_only or _is_within_causal(mask):
+        return
+    rule = (
+        f"{chosen['position']} is right for keys up to the query alone, and the mask "
+        f"{str(chosen['mask'])!r} lets queries see later ones; set mask: causal, or one within "
+        'it such as "causal & window(left=8)" (a mask of the call does not count), or take a '
+        "position for both directions"
+    )
+    yield Problem("position", rule, str(chosen["position"]))
+
+
+LONGEST = 1024
+"""Length up to which cells are looked at, where the algebra does not settle a question."""
+
+
+def _is_within_causal(mask: Any) -> bool:
+    """By the laws of the algebra, or cell by cell: window(left=8, right=0) is a rule of its own."""
+    from variants.masks import Causal
+
+    if mask & Causal() == mask:
+        return True
+    later = (mask & ~Causal()).dense(1, mask.holds()[1], LONGEST, LONGEST)
+    return not bool(later.any())
 
 
 def _build(kind: str, choice: Choice, dims: "Dims") -> Any:

@@ -4,7 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -33,7 +33,7 @@ def every_option_has_an_effect_or_is_rejected(subject: Subject) -> None:
             if not is_accepted(other):
                 continue
             accepted.append(value)
-            if any(_differ(traces(subject, sizes), traces(other, sizes)) for sizes in SIZES):
+            if any(_differ(*_of_both(subject, other, sizes)) for sizes in SIZES):
                 break
         else:
             said = " or ".join(map(repr, accepted))
@@ -44,11 +44,20 @@ SIZES: tuple[dict[str, int], ...] = ({}, {"d_model": 24, "n_heads": 6})
 """Some rules agree where the number of heads is a power of two."""
 
 
-def traces(subject: Subject, sizes: dict[str, int]) -> dict[str, Tensor]:
+def _of_both(
+    one: Subject, other: Subject, sizes: dict[str, int]
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Their traces under one mask: one that a single one of them needs would tell them apart."""
+    causal = one.needs_causal() or other.needs_causal()
+    around = {**sizes, "mask": "causal"} if causal else sizes
+    return traces(one, around), traces(other, around)
+
+
+def traces(subject: Subject, around: Mapping[str, Any]) -> dict[str, Tensor]:
     """Everything by which two variants of a part could be told apart."""
     if subject.kind == "mask":
         return _cells(subject.make())
-    fresh = subject.fresh(**sizes)
+    fresh = subject.fresh(**around)
     found = {f"weight {path}": weight.clone() for path, weight in fresh.state_dict().items()}
     encoder = moved(fresh).double()
     found |= {name: _attempt(call, encoder) for name, call in CALLS.items()}

@@ -10,7 +10,6 @@ from torch import Tensor
 from registry.promises.promise import insist, insist_same, promise
 from registry.promises.subject import HEADS, Subject, answers, only_for, tokens, vectors
 from registry.table import table_of
-from variants.masks import Causal, Full, Mask
 from variants.positions import Position
 from variants.positions.position import BeyondTableError
 
@@ -57,12 +56,12 @@ def _agree(subject: Subject, fact: str, moved: Tensor, change: str, when: bool =
 @promise()
 def declared_distance_is_true(subject: Subject) -> None:
     """`distance_only`: a shift of all indices by 1000 changes nothing exactly where it is True."""
-    encoder, batch, mask = subject.drawing(), tokens(1, 6), _mask(subject)
+    encoder, batch = subject.drawing(), tokens(1, 6)
 
     def states(shift: int) -> Tensor:
         source = torch.Generator().manual_seed(0)
         index = torch.arange(6).unsqueeze(0) + shift
-        return encoder(batch, mask=mask, positions=index, generator=source).hidden
+        return encoder(batch, positions=index, generator=source).hidden
 
     here = states(0)
     for shift in (1000, 100, 10, 2):
@@ -73,10 +72,6 @@ def declared_distance_is_true(subject: Subject) -> None:
         change = f"a shift of all indices by {shift}"
         return _agree(subject, "distance_only", moved, change, when=False)
     return None
-
-
-def _mask(subject: Subject) -> Mask:
-    return Causal() if subject.needs_causal() else Full()
 
 
 @promise()
@@ -139,7 +134,7 @@ def backends_agree_forward_and_backward(subject: Subject) -> None:
     for name, backend in table_of("attention").items():
         if getattr(backend, "softmax", True):
             encoder = subject.encoder(attention=name)
-            out = encoder(ragged(), mask=_mask(subject)).hidden
+            out = encoder(ragged()).hidden
             found[name] = {"states": out, **gradients(encoder, out)}
     expected = found.pop("explicit")
     for name, values in found.items():

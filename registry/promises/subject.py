@@ -51,6 +51,7 @@ class Subject:
         self.table, self.part, self.options = table, part, dict(options)
         self._encoders: dict[str, Encoder] = {}
         self._place = ""
+        self._causal: bool | None = None
 
     @property
     def kind(self) -> str:
@@ -69,6 +70,7 @@ class Subject:
         """The config of a small encoder in which the part stands at its place."""
         chosen = {"name": self.part.name, **self.options}
         around = {"position": self.place} if self.kind == "attention" else {}
+        around |= {"mask": "causal"} if self.needs_causal() else {}
         return {**SURROUNDINGS, **around, self.kind: chosen, **changes}
 
     @property
@@ -149,7 +151,9 @@ class Subject:
 
     def needs_causal(self) -> bool:
         """Is the part meant for causal masks alone?"""
-        return bool(getattr(self.position, "causal_only", False))
+        if self._causal is None:
+            self._causal = self.kind == "position" and bool(self.make().causal_only)
+        return self._causal
 
 
 def _position(name: str) -> Position:

@@ -87,8 +87,11 @@ def spread(encoder: Encoder) -> None:
 
 
 def chosen(parts: tuple[str, ...]) -> dict[str, Any]:
-    names = ("position", "norm_placement", "feedforward", "mask")
-    return dict(zip(names, parts, strict=True))
+    position, norm_placement, feedforward, mask = parts
+    if registry.positions[position].causal_only:
+        mask = f"causal & ({mask})"
+    around = {"position": position, "norm_placement": norm_placement}
+    return {**around, "feedforward": feedforward, "mask": mask}
 
 
 def tokens_of(batch: int, length: int, seed: int = 0) -> Tensor:

@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from variants.dims import Dims
-from variants.norms.norm import Norm, positive
+from variants.norms.norm import Norm, inverse_root, positive
 
 
 class BatchNorm(Norm):
@@ -52,7 +52,7 @@ class BatchNorm(Norm):
             mean, variance = self._of_batch(exact)
         else:
             mean, variance = self.running_mean, self.running_variance
-        normed = ((exact - mean) * (variance + self.eps).rsqrt()).to(x.dtype) * self.weight
+        normed = ((exact - mean) * inverse_root(variance + self.eps)).to(x.dtype) * self.weight
         return normed if self.bias is None else normed + self.bias
 
     def _of_batch(

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import ClassVar
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -15,6 +16,8 @@ class Norm(Part):
 
     A norm whose statistics span tokens reads in `real` which of them are no padding; the encoder
     sets it for the time of a forward, and None says that all are real.
+
+    States whose squares overflow, beyond 1e19 in float32, come out as NaN: training stops there.
     """
 
     spans_tokens: ClassVar[bool] = False
@@ -28,6 +31,14 @@ class Norm(Part):
     @abstractmethod
     def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
         """Normalize the last axis."""
+
+
+def inverse_root(square: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+    """1 / √square, and NaN where the squares of the states overflowed.
+
+    The 0 that infinity would give turns lost states into ordinary ones, and nobody would notice.
+    """
+    return square.rsqrt().masked_fill(square.isinf(), torch.nan)
 
 
 def positive(eps: float) -> float:

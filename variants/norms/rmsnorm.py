@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from variants.dims import Dims
-from variants.norms.norm import Norm, positive
+from variants.norms.norm import Norm, inverse_root, positive
 
 
 class RMSNorm(Norm):
@@ -25,5 +25,5 @@ class RMSNorm(Norm):
 
     def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
         exact = x.to(torch.promote_types(x.dtype, torch.float32))
-        size = (exact.square().mean(dim=-1, keepdim=True) + self.eps).rsqrt()
-        return (exact * size).to(x.dtype) * self.weight
+        square = exact.square().mean(dim=-1, keepdim=True) + self.eps
+        return (exact * inverse_root(square)).to(x.dtype) * self.weight

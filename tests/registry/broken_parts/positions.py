@@ -271,6 +271,17 @@ class IgnoresItsSwitch(RoPE):
         super().__init__(dims, theta=100.0 if fast else 1e6 if slow else 1e4)
 
 
+class NeedsACausalMaskForNothing(ALiBi):
+    """An option that demands another mask, and does nothing under it."""
+
+    name = "needs_a_causal_mask_for_nothing"
+    breaks = "every_option_has_an_effect_or_is_rejected"
+
+    def __init__(self, dims: Dims, backwards: bool = False) -> None:
+        super().__init__(dims)
+        self.causal_only = backwards
+
+
 class OneTableForAll(Learned):
     """Layers that should have tables of their own share one that lives in the class."""
 

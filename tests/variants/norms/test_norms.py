@@ -97,6 +97,22 @@ def test_rows_of_three_hundred_are_known() -> None:
     torch.testing.assert_close(RMSNorm(DIMS)(x), x / 300, rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["layernorm", "rmsnorm", "batchnorm"])
+@pytest.mark.parametrize("rows", [[1e30, -1e30, 2e30, 0.0], [-3e38, 3e38, 1.0, 1.0]])
+def test_states_whose_squares_overflow_are_lost_aloud(name: str, rows: list[float]) -> None:
+    x = torch.tensor([rows, [0.0, 0.0, 0.0, 0.0]])
+    out = registry.norms[name](Dims(4, 1, 4, 1)).train()(x)
+    assert out[0, :2].isnan().all()
+    assert name == "batchnorm" or out[1].eq(0).all()
+
+
+@each_norm
+def test_states_as_large_as_squares_allow_are_normalized(name: str) -> None:
+    x = 1e18 * torch.tensor([[1.0, -1, 2, 0], [3, 1, -1, 1]])
+    norm = registry.norms[name](Dims(4, 1, 4, 1))
+    torch.testing.assert_close(norm(x).double(), norm.double()(x.double()))
+
+
 @each_norm
 def test_a_row_of_zeros_stays_finite_with_its_gradient(name: str) -> None:
     x = torch.zeros(2, 8, requires_grad=True)

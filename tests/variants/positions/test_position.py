@@ -5,7 +5,7 @@ import torch
 
 import registry
 from registry import build_encoder
-from variants import Dims
+from variants import Dims, Encoder
 from variants.masks import Dense
 from variants.positions import Position
 
@@ -23,9 +23,15 @@ TRAINED = {
 }
 
 
+def build(position: str) -> Encoder:
+    mask = "causal" if registry.positions[position].causal_only else "full"
+    config = {"d_model": 8, "n_heads": 2, "position": position, "mask": mask}
+    return build_encoder(config, seed=0)
+
+
 @each_position
 def test_only_what_is_trained_is_saved(position: str) -> None:
-    encoder = build_encoder({"d_model": 8, "n_heads": 2, "position": position}, seed=0)
+    encoder = build(position)
     if registry.positions.is_builtin(position):
         assert list(encoder.positions[0].state_dict()) == TRAINED.get(position, [])
     trained = dict(encoder.named_parameters())
@@ -34,7 +40,7 @@ def test_only_what_is_trained_is_saved(position: str) -> None:
 
 @each_position
 def test_a_position_bias_works_with_and_without_a_mask_and_in_both_modes(position: str) -> None:
-    encoder = build_encoder({"d_model": 8, "n_heads": 2, "position": position}, seed=0)
+    encoder = build(position)
     inputs = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
     masks = (None, Dense(torch.ones(5, 5) > 0))
     results = [
@@ -59,7 +65,7 @@ def test_no_seam_that_is_left_alone_adds_anything() -> None:
 @each_position
 def test_what_a_position_adds_reaches_the_output(position: str) -> None:
     """Tables that start at zero are moved first."""
-    encoder = build_encoder({"d_model": 8, "n_heads": 2, "position": position}, seed=0).eval()
+    encoder = build(position).eval()
     with torch.no_grad():
         for parameter in encoder.positions.parameters():
             parameter += torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1))
