@@ -53,9 +53,9 @@ class SDPA(Attention):
         sizes: Sizes,
     ) -> Prepared:
         bias = position.bias(q_index, k_index)
-        square_causal = type(mask) is Causal and sizes.queries == sizes.keys
-        if bias is None and (mask.unrestricted or square_causal):
-            return Prepared(position, q_index, k_index, square_causal, None, None)
+        # The kernel wants plain True, and within a captured graph two sizes compare to a symbol.
+        if bias is None and type(mask) is Causal and sizes.queries == sizes.keys:
+            return Prepared(position, q_index, k_index, True, None, None)
         if mask.unrestricted:
             return Prepared(position, q_index, k_index, False, bias, None)
         allowed = mask.dense(
