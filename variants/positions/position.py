@@ -49,7 +49,7 @@ class Position(Part):
     distance_only: bool = False
     """True: shifting all indices by a constant changes nothing."""
     causal_only: bool = False
-    """True: right under a causal mask alone."""
+    """True: right under a causal mask alone; a config whose mask shows later keys is refused."""
     longest: int | None = None
     """One more than the largest index that it was built for; None: it was built for any."""
 
