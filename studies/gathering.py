@@ -87,7 +87,7 @@ def try_to_gather(
     settings, wrong = check(data)
     if settings is None:
         settings = _sound(data, wrong, defaults)
-    written = [Layer(typed), Layer(in_file, file), *layers]
+    written = [Layer({"study": options or {}}), Layer(typed), Layer(in_file, file), *layers]
     return Gathered(settings, tuple(as_written(one, written) for one in wrong))
 
 

@@ -17,6 +17,9 @@ from studies.run_times import Took, run_times
 from studies.stored_runs import stored_runs
 from studies.tuning import in_words
 
+LEVEL = 0.95
+"""Of the intervals and tests of a family."""
+
 
 def describe_plan(plan: Plan) -> None:
     """Print the text of the study, its arms, its hypotheses and its protocol."""
@@ -141,6 +144,8 @@ def preview(plan: Plan, storage: str, workers: int) -> None:
         print(line)
     for name, why in unasked(plan).items():
         print(f"cannot be judged: {name} ({why})")
+    for line in _too_few(plan):
+        print(line)
     search = settings.search
     if search is not None and settings.only is None:
         print(f"then {search.generations} times {search.size} arms that the search proposes")
@@ -155,7 +160,9 @@ def _row(plan: Plan, cell: Cell, took: Took | None, stored: int) -> tuple[str, s
     config, seeds = plan.config(cell), plan.settings.study.seeds
     tuning = len(list(plan.tuning(cell)))
     told = f"{tuning} tuning + {seeds} confirming runs" if tuning else f"{seeds} confirming runs"
-    told += f" of {config.training.steps} steps" if config.scored else ""
+    training = config.training
+    most = "" if training.last_step == training.steps else f" (until it fits: {training.last_step})"
+    told += f" of {training.steps} steps{most}" if config.scored else ""
     told += "" if took is None else f", about {duration(took.seconds)} each"
     told += f" (mean of {took.stored} stored)" if took is not None and took.stored else ""
     return cell.task, cell.arm, told + (f"; {stored} stored" if stored else "")
@@ -166,6 +173,22 @@ def _table(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
     task, arm, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
     for row in rows:
         yield f"  {row[0]:{task}}  {row[1]:{arm}}  {row[2]}"
+
+
+def _too_few(plan: Plan) -> Iterator[str]:
+    """What so few seeds cannot decide, whatever they come to."""
+    from studies.statistics.power import fewest
+
+    study, left_out = plan.settings.study, unasked(plan)
+    for family in (study.hypotheses, study.explored):
+        asked = [claim for claim in family if claim.name not in left_out]
+        least = {one.name: fewest(one.direction, len(asked), LEVEL) for one in asked}
+        for enough in sorted({one for one in least.values() if one > study.seeds}):
+            names = ", ".join(name for name, one in least.items() if one == enough)
+            yield (
+                f"too few seeds to judge {names}: {study.seeds} an arm, where a family of "
+                f"{len(asked)} needs at least {enough}"
+            )
 
 
 def _in_all(total: int, left: int, unknown: int, span: str, workers: int) -> str:

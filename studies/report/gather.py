@@ -164,11 +164,17 @@ def differences(plan: Plan) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _changed(plan: Plan, label: str) -> list[str]:
-    """The keys in which arms of one panel differ."""
+    """The keys in which arms of one panel differ; one without an encoder has none of its keys."""
     here = [cell for cell in plan.cells() if cell.task == label]
     flat = [dict(leaves(plan.config(cell).plain())) for cell in here]
+    built = [one for one in flat if any(key.startswith(ENCODER) for key in one)]
     keys = {key for one in flat for key in one}
-    return [key for key in keys if len({repr(one.get(key)) for one in flat}) > 1]
+    return [
+        key
+        for key in keys
+        for having in [built if key.startswith(ENCODER) else flat]
+        if len({repr(one.get(key)) for one in having}) > 1
+    ]
 
 
 def _shown(value: Any) -> str:
@@ -211,6 +217,8 @@ def _provenance(stored: Stored, storage: str) -> dict[str, str]:
     }
     return {key: "; ".join(dict.fromkeys(one)) for key, one in told.items() if any(one)}
 
+
+ENCODER = "encoder."
 
 MACHINE = ("python", "platform", "cpu", "threads")
 """The facts of an environment that a report names."""

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from registry import ConfigError
-from studies.gathering import gather
+from studies.gathering import gather, try_to_gather
 from studies.merging import name_of
+from studies.written import Layer
 
 DEFAULTS = {
     "encoder": {"d_model": 32, "feedforward": {"name": "gelu", "d_ff": 128}},
@@ -144,3 +145,11 @@ def test_problems_of_the_encoder_are_told_with_the_others() -> None:
 
     for told in ("encoder.n_head: unknown key", "training.steps: ", "no task is named 'shfit'"):
         assert told in problems
+
+
+def test_what_an_option_breaks_is_not_blamed_on_a_file() -> None:
+    layers = (Layer({"study": {"seeds": 3}}, Path("mine.yaml")),)
+
+    [problem] = try_to_gather(DEFAULTS, options={"seeds": 0}, layers=layers).problems
+
+    assert (problem.key, problem.file) == ("study.seeds", None)

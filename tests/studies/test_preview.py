@@ -13,6 +13,7 @@ from studies.plan import Plan
 from studies.preview import describe_plan, preview
 from studies.run_times import Took, run_times
 from studies.search import Trials
+from studies.settings import Until
 from tests.studies.made_up import CLAIM, FAR, NEAR, MadeUp, plan
 
 NOWHERE = "sqlite:////nowhere/at/all.db"
@@ -59,6 +60,34 @@ def test_a_plan_says_which_claims_a_choice_of_arms_leaves_open(
 
     assert told in planned(plan(5, only=["rope"]), capsys)
     assert not any("judged" in line for line in planned(plan(5), capsys))
+
+
+def test_a_plan_says_when_its_seeds_are_too_few_to_decide(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Six seeds are dealt to two arms in 20 ways: p can be 1/20 = .05, which decides one claim and
+    # not two; eight seeds in 70 ways.
+    claims = [CLAIM, {**CLAIM, "name": "again"}]
+
+    one, two = (
+        [line for line in planned(plan(3, hypotheses=family), capsys) if "too few" in line]
+        for family in (claims[:1], claims)
+    )
+
+    assert one == []
+    assert two == [
+        "too few seeds to judge further, again: 3 an arm, where a family of 2 needs at least 4"
+    ]
+
+
+def test_a_plan_says_how_long_a_criterion_of_fit_may_go_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = plan(5)
+    training = made.settings.training.model_copy(update={"until": Until(cap=2.5)})
+    made = replace(made, settings=made.settings.model_copy(update={"training": training}))
+
+    assert " of 10 steps (until it fits: 25), about" in planned(made, capsys)[1]
 
 
 def test_what_differs_beside_the_variable_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
