@@ -18,7 +18,6 @@ Imports = Annotated[
     list[str] | None,
     typer.Option("--import", help="A .py file or a module with parts of yours; repeatable."),
 ]
-Kind = Annotated[str, typer.Argument(help="A kind of part, such as position, or preset.")]
 
 SOURCE = "A preset, a YAML file, or - for stdin."
 
@@ -52,15 +51,24 @@ def list_(
 
 @app.command()
 def show(
-    kind: Kind,
-    name: Annotated[str, typer.Argument(help="The name of a part.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[kind] name",
+            help="A part's name, or that of a preset, after its kind where several have it.",
+        ),
+    ],
     plugins: Imports = None,
 ) -> None:
     """Print one part: its class, file, docstring, options and declared facts; or one preset."""
 
     def lines() -> Iterator[str]:
         _load(plugins)
-        yield shown(kind, name)
+        if len(words) > 2:
+            rule = f"a part is a kind and a name, or a name alone; got {' '.join(words)!r}"
+            raise ConfigError([Problem("show", rule)])
+        kind, name = (None, *words)[-2:]
+        yield shown(kind, str(name))
 
     _print(lines)
 

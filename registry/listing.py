@@ -1,9 +1,12 @@
 """What `list` and `show` print: the parts of each kind, and the presets."""
 
+import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from registry import presets
-from registry.describing import describe, mentions, summary
+from registry.describing import describe, docstring, mentions, summary
+from registry.problems import ConfigError, Problem
 from registry.table import TABLES, Table, UnknownNameError, table_of
 
 PRESETS = (presets.KEY, f"{presets.KEY}s")
@@ -26,14 +29,29 @@ def listed(kind: str | None, search: str) -> Iterator[str]:
         yield title
         yield from (f"  {name:{width}}  {line}" for name, line in names.items())
     if not shown:
-        yield f"no part mentions {search!r}"
+        yield f"no part mentions {search!r}{_hint(kind, search)}"
+
+
+def _hint(kind: str | None, search: str) -> str:
+    """The words nearest to one that nobody mentions."""
+    texts = [presets.about(name) for name in presets.names()] if kind in (None, *PRESETS) else []
+    for table in _tables(kind):
+        texts += [f"{name} {docstring(table, name)}" for name in table]
+    known = sorted({word for text in texts for word in re.findall(r"\w{3,}", text.casefold())})
+    near = get_close_matches(search.casefold(), known, n=3, cutoff=0.7)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def _tables(kind: str | None) -> list[Table]:
+    if kind in PRESETS:
+        return []
+    return [_table_of(kind)] if kind else [TABLES[key] for key in sorted(TABLES)]
 
 
 def _sections(kind: str | None, search: str) -> Iterator[Section]:
-    if kind not in PRESETS:
-        for table in [_table_of(kind)] if kind else [TABLES[key] for key in sorted(TABLES)]:
-            names = [name for name in table if mentions(table, name, search)]
-            yield f"{table.kind}: {table.about}", {name: summary(table, name) for name in names}
+    for table in _tables(kind):
+        names = [name for name in table if mentions(table, name, search)]
+        yield f"{table.kind}: {table.about}", {name: summary(table, name) for name in names}
     if kind is None or kind in PRESETS:
         texts = {name: presets.about(name) for name in presets.names()}
         found = {name: text for name, text in texts.items() if _says(name, text, search)}
@@ -52,14 +70,32 @@ def _table_of(kind: str) -> Table:
         raise UnknownNameError("kind", kind, sorted([*error.known, presets.KEY])) from None
 
 
-def shown(kind: str, name: str) -> str:
-    """A part or a preset as text.
+def shown(kind: str | None, name: str) -> str:
+    """A part or a preset as text; without a kind, the only one of this name.
 
     Raises:
         UnknownNameError: If there is no such kind or name.
+        ConfigError: If several kinds have the name, or it is that of a kind.
     """
+    kind = kind or _only_kind_of(name)
     if kind not in PRESETS:
         return describe(_table_of(kind)[name])
     file, about = presets.file_of(name), presets.about(name)
     keys = file.read_text(encoding="utf-8").splitlines()[len(about.splitlines()) :]
     return "\n".join([str(file), "", about, *keys])
+
+
+def _only_kind_of(name: str) -> str:
+    known = {table.kind: list(table) for table in _tables(None)}
+    known[presets.KEY] = presets.names()
+    kinds = [kind for kind, names in known.items() if name in names]
+    if len(kinds) == 1:
+        return kinds[0]
+    plurals = {table.plural for table in _tables(None)}
+    if not kinds and name not in {*known, *plurals, *PRESETS}:
+        raise UnknownNameError(
+            "part", name, sorted({one for names in known.values() for one in names})
+        )
+    what = f"several kinds have a part named {name!r}" if kinds else f"{name!r} is a kind of part"
+    ways = [f"show {kind} {name}" for kind in kinds] or [f"show {name} NAME", f"list {name}"]
+    raise ConfigError([Problem("show", f"{what}; say {' or '.join(ways)}")])

@@ -28,9 +28,33 @@ def the_examples_in_its_docstring_are_true(subject: Subject) -> None:
     test = doctest.DocTestParser().get_doctest(text, scope, part.__name__, None, None)
     if not test.examples:
         raise NotApplicable("its docstring has no examples")
-    said: list[str] = []
-    doctest.DocTestRunner(optionflags=FLAGS).run(test, out=said.append)
-    insist(not said, " ".join("".join(said).split()))
+    runner = _Runner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    runner.run(test)
+    insist(not runner.faults, "".join(runner.faults[:1]) + _others(runner.faults))
 
 
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+class _Runner(doctest.DocTestRunner):
+    """Says each fault in a sentence."""
+
+    def __init__(self, optionflags: int) -> None:
+        super().__init__(optionflags=optionflags)
+        self.faults: list[str] = []
+
+    def report_failure(
+        self, out: Any, test: doctest.DocTest, example: doctest.Example, got: str
+    ) -> None:
+        wanted = example.want.strip() or "nothing"
+        self._note(example, f"gives {got.strip() or 'nothing'}, not {wanted}")
+
+    def report_unexpected_exception(
+        self, out: Any, test: doctest.DocTest, example: doctest.Example, exc_info: Any
+    ) -> None:
+        self._note(example, f"raises {exc_info[0].__name__}: {exc_info[1]}")
+
+    def _note(self, example: doctest.Example, what: str) -> None:
+        place = f"line {example.lineno + 1} of its docstring"
+        self.faults.append(f"{place}, {' '.join(example.source.split())}, {what}")
+
+
+def _others(faults: list[str]) -> str:
+    return f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""

@@ -49,6 +49,24 @@ def test_a_class_is_checked_itself_when_another_has_its_name() -> None:
     assert status(positions["rope"], DIRECTION) == "kept"
 
 
+EXAMPLES = "the_examples_in_its_docstring_are_true"
+
+
+@pytest.mark.parametrize(
+    ("example", "said"),
+    [
+        (">>> 1 + 1\n3", "line 3 of its docstring, 1 + 1, gives 2, not 3"),
+        (">>> None\n3", "line 3 of its docstring, None, gives nothing, not 3"),
+        (">>> 1 + 1", "line 3 of its docstring, 1 + 1, gives 2, not nothing"),
+        (">>> 1 / 0\n3", "line 3 of its docstring, 1 / 0, raises ZeroDivisionError: "),
+        (">>> 2\n3\n>>> 4\n5\n>>> 6\n6", "2, gives 2, not 3 (and 1 more)"),
+    ],
+)
+def test_an_example_that_is_not_true_is_told_with_what_it_gives(example: str, said: str) -> None:
+    report = check(made(__doc__=f"An idea.\n\n{example}\n"), only=[EXAMPLES])
+    assert said in report.results[0].detail
+
+
 def test_what_is_broken_is_told_with_numbers() -> None:
     report = check(Wrong, only=[DIRECTION, DISTANCE])
     broken, kept = report.results

@@ -92,6 +92,35 @@ def test_a_search_looks_in_names_and_docstrings(capsys: Output) -> None:
     assert capsys.readouterr().out == "no part mentions 'rotary'\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["list", "--search", "rotry"], "no part mentions 'rotry'; did you mean 'rotary'?"),
+        (["list", "positions", "--search", "sinusodal"], "did you mean 'sinusoidal'"),
+        (["list", "presets", "--search", "kazemnajad"], "did you mean 'kazemnejad"),
+    ],
+)
+def test_a_search_without_a_hit_names_a_word_that_is_near(
+    capsys: Output, words: list[str], said: str
+) -> None:
+    command(*words)
+    assert said in capsys.readouterr().out
+
+
+def test_a_search_for_nothing_like_a_word_names_none(capsys: Output) -> None:
+    command("list", "norm", "--search", "qqqqq")
+    assert capsys.readouterr().out == "no part mentions 'qqqqq'\n"
+
+
+@pytest.mark.parametrize("name", ["rope", "layernorm", "bert_style", "prefix"])
+def test_show_needs_no_kind_where_a_name_is_unique(capsys: Output, name: str) -> None:
+    kinds = {"rope": "position", "layernorm": "norm", "bert_style": "preset", "prefix": "mask"}
+    command("show", name)
+    alone = capsys.readouterr().out
+    command("show", kinds[name], name)
+    assert alone == capsys.readouterr().out
+
+
 def test_imports_join_the_lists(capsys: Output, tmp_path: Path) -> None:
     command("list", "position", "--import", plugin(tmp_path))
     assert re.search(r"^  mine +My own idea\.$", capsys.readouterr().out, re.MULTILINE)
@@ -143,6 +172,11 @@ def test_draw_prints_a_row_for_each_query(capsys: Output) -> None:
         (["draw", "causal", "--size", "0"], "greater than or equal to 1"),
         (["show", "positon", "rope"], "no kind is named 'positon'; did you mean 'position'"),
         (["show", "position", "roep"], "no position is named 'roep'; did you mean 'rope'"),
+        (["show", "roep"], "no part is named 'roep'; did you mean 'rope'"),
+        (["show", "none"], "say show feedforward none or show norm none or show position none"),
+        (["show", "sandwich"], "say show norm_placement sandwich or show position sandwich"),
+        (["show", "positions"], "'positions' is a kind of part; say show positions NAME or list"),
+        (["show", "position", "rope", "alibi"], "a kind and a name, or a name alone; got"),
         (["list", "colours"], "no kind is named 'colours'"),
         (["list", "--import", "missing.py"], "import: missing.py: no such file"),
         (["explain", "missing.yaml"], "missing.yaml: config: cannot be read"),

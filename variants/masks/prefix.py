@@ -17,6 +17,8 @@ class Prefix(Mask):
     ###.
     ####
 
+    `Prefix(0)` allows nothing and changes nothing under `|`: there a sweep over lengths may begin.
+
     Source: Raffel et al. 2020, section 3.2.1 (arXiv:1910.10683).
 
     Raises:
