@@ -47,7 +47,8 @@ def leaves_of(session: Session, config_ids: Iterable[int]) -> dict[int, dict[str
         rows = session.execute(query.where(ConfigRow.id.in_(part)) if part else query)
         found.update({row[0]: (row[1], row[2]) for row in rows if row[0] in wanted})
     studies = {study for study, _ in found.values()}
-    shared = {study: constants_of(session, study) or {} for study in studies}
+    constants = session.execute(select(StudyRow.name, StudyRow.constants))
+    shared = {study: own or {} for study, own in constants if study in studies}
     if len(studies) == 1:
         return {number: options for number, (_, options) in found.items()}
     names = {name for flat in shared.values() for name in flat}

@@ -1,68 +1,87 @@
 """Cut the scores of one config, gathered in arrays, into groups."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias, cast
 
-Seeds = list[int]
-Values = list[float | None]
-Part = tuple[list[int], Seeds, Values]
+Values: TypeAlias = tuple[float | None, ...]
+# Configs share seeds and lengths as a rule, so what is cut here serves for many of them.
+Places: TypeAlias = slice | list[int]
 
 
-def cut(
-    arrays: Sequence[list[Any]], length_at: int, by_length: bool
-) -> Iterator[tuple[tuple[Any, ...], Seeds, Values]]:
-    """Cut the scores of one config into groups, with one value for each run.
+@dataclass(frozen=True, eq=False)
+class Seeds:
+    """The seeds that the values of a part are of, one for each."""
 
-    The arrays are the runs, unless by length, then seeds, values, and what tells groups apart, of
-    which the length is at `length_at`.
-    Without the length, the value of a run is its mean over lengths, None where one of them lacks:
-    it would be the mean of the easier lengths.
+    numbers: Sequence[int]
+
+    @cached_property
+    def distinct(self) -> bool:
+        """Does no seed occur twice?"""
+        return len(set(self.numbers)) == len(self.numbers)
+
+    def fit(self, other: "Seeds") -> bool:
+        """Tell whether others are the same seeds in the same order."""
+        return self is other or self.numbers == other.numbers
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The places of the seeds in the order of the seeds."""
+        return sorted(range(len(self.numbers)), key=self.numbers.__getitem__)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Where in the arrays of a config the values of one group are, and their seeds."""
+
+    key: tuple[Any, ...]
+    seeds: Seeds
+    places: Places
+
+    def of(self, values: Values) -> Values:
+        """Take the values of the group out of all those of the config."""
+        if isinstance(self.places, slice):
+            return values[self.places]
+        return tuple([values[at] for at in self.places])
+
+
+def cut(seeds: Sequence[int], columns: Sequence[Sequence[Any]]) -> list[Part]:
+    """Tell which of the values of a config belong together: those with the same key.
+
+    A key is made of what the columns hold; without a column all are one group.
     """
-    runs, seeds, values, *keys = [arrays[0], *arrays] if by_length else arrays
-    size = _repeat(runs, keys)
-    parts: dict[tuple[Any, ...], Part] = {}
-    for at, key in enumerate(zip(*(column[:size] for column in keys), strict=True)):
-        of_run, of_seed, each = parts.setdefault(key, ([], [], []))
-        of_run += () if by_length else runs[at::size]
-        of_seed += seeds[at::size]
-        each += values[at::size]
-    if by_length:
-        for key, (_, of_seed, each) in parts.items():
-            yield key, of_seed, each
-        return
-    lengths: dict[tuple[Any, ...], list[Part]] = {}
-    for key, part in parts.items():
-        lengths.setdefault((*key[:length_at], None, *key[length_at + 1 :]), []).append(part)
-    for key, own in lengths.items():
-        yield key, *_means(own)
+    found: dict[tuple[Any, ...], list[int]] = {}
+    keys = zip(*columns, strict=True) if columns else ((),) * len(seeds)
+    for at, key in enumerate(keys):
+        found.setdefault(key, []).append(at)
+    # Where runs were measured alike a group is every so-manieth value, which is cut out at once.
+    return [
+        Part(key, Seeds([seeds[at] for at in places]), _regular(places))
+        for key, places in found.items()
+    ]
 
 
-def _repeat(runs: Sequence[int], columns: Sequence[list[Any]]) -> int:
-    """After how many scores the next run begins, where all were measured alike; else their number.
+def mean_by_seed(seeds: Sequence[Seeds], columns: Sequence[Values]) -> list[float]:
+    """Return the mean of each seed that has a value, in the order of the seeds.
 
-    Then a group is every so-manieth value, which is cut out at once.
+    A column holds the values of one config, for its seeds.
     """
-    size = next((at for at, run in enumerate(runs) if run != runs[0]), len(runs))
-    times, rest = divmod(len(runs), size)
-    alike = rest == 0 and all(column == column[:size] * times for column in columns)
-    return size if alike else len(runs)
+    first = seeds[0]
+    alike = first.distinct and all([own.fit(first) for own in seeds])
+    if alike and not any([None in values for values in columns]):
+        # As a rule every config was run once with each seed: all are taken at once.
+        totals = list(map(sum, zip(*cast("Any", columns), strict=True)))
+        return [totals[at] / len(columns) for at in first.order]
+    found: dict[int, list[float]] = {}
+    for own, values in zip(seeds, columns, strict=True):
+        for seed, value in zip(own.numbers, values, strict=True):
+            if value is not None:
+                found.setdefault(seed, []).append(value)
+    return [sum(each) / len(each) for _, each in sorted(found.items())]
 
 
-def _means(parts: Sequence[Part]) -> tuple[Seeds, Values]:
-    """The mean value of each run over lengths, and its seed; a part is what one length has."""
-    runs, seeds, _ = parts[0]
-    if all(own == runs for own, _, _ in parts) and len(set(runs)) == len(runs):
-        return seeds, [mean_of(each) for each in zip(*(own for _, _, own in parts), strict=True)]
-    found: dict[int, tuple[int, list[float | None]]] = {}
-    for of_run, of_seed, each in parts:
-        for run, seed, value in zip(of_run, of_seed, each, strict=True):
-            found.setdefault(run, (seed, []))[1].append(value)
-    return [seed for seed, _ in found.values()], [mean_of(each) for _, each in found.values()]
-
-
-def mean_of(values: Sequence[float | None]) -> float | None:
-    """The mean of values; None where there is none, or one of them lacks."""
-    if not values or None in values:
-        return None
-    whole = cast("Sequence[float]", values)
-    return sum(whole) / len(whole)
+def _regular(places: list[int]) -> Places:
+    step = places[1] - places[0] if len(places) > 1 else 1
+    even = range(places[0], places[-1] + 1, step)
+    return slice(even.start, even.stop, step) if places == list(even) else places

@@ -1,24 +1,28 @@
 """Group scores by what their runs are: one pass in the database, then seeds and mixtures."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from functools import lru_cache
+from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from store.config_columns import KINDS, kind_value, whole_value
-from store.cutting import Seeds, Values, cut
+from store.cutting import Part, Seeds, Values, cut, mean_by_seed
 from store.errors import StoreError, nearest
+from store.gathering import gathered
 from store.options import option_key
-from store.rows import ConfigRow, RunRow, ScoreRow
+from store.rows import ConfigRow
 from store.selection import RUN_COLUMNS, SCORE_COLUMNS, Selection, known_keys
 
 CELL = ("study", "task", "arm")
 SPLIT_METRIC = ("split", "metric")
 
 Cell = tuple[str, str, str]
+Source = tuple[Cell, int]
+Key = tuple[tuple[Any, ...], str, str]
 GROUPED = {
     name: column
     for name, column in (RUN_COLUMNS | SCORE_COLUMNS).items()
@@ -26,43 +30,27 @@ GROUPED = {
 }
 
 
-@dataclass
+@dataclass(slots=True)
 class Group:
-    """The values of one group, config by config, and the cells and configs that they are from."""
+    """The values of one group, config by config: whose they are, of which seeds, and themselves."""
 
-    parts: list[tuple[Seeds, Values]] = field(default_factory=list[tuple[Seeds, Values]])
-    sources: set[tuple[Cell, int, int | None]] = field(
-        default_factory=set[tuple[Cell, int, int | None]]
-    )
+    sources: list[Source] = field(default_factory=list[Source])
+    seeds: list[Seeds] = field(default_factory=list[Seeds])
+    values: list[Values] = field(default_factory=list[Values])
 
     @property
     def runs(self) -> int:
         """How many runs there are, a value for each."""
-        return sum(len(values) for _, values in self.parts)
+        return sum(map(len, self.values))
 
     @property
     def missing(self) -> int:
         """How many of them have no finite value."""
-        return sum(values.count(None) for _, values in self.parts)
+        return sum([values.count(None) for values in self.values])
 
     def by_seed(self) -> list[float]:
         """The mean of each seed that has a value, in the order of the seeds."""
-        seeds = self.parts[0][0]
-        columns = [values for _, values in self.parts]
-        alike = len(set(seeds)) == len(seeds) and all(own == seeds for own, _ in self.parts)
-        if alike and not any(None in values for values in columns):
-            # As a rule every config was run once with each seed: all are taken at once.
-            totals: Iterable[float] = map(sum, zip(*cast("Any", columns), strict=True))
-            return [total / len(columns) for _, total in sorted(zip(seeds, totals, strict=True))]
-        found: dict[int, list[float]] = {}
-        for own, values in self.parts:
-            for seed, value in zip(own, values, strict=True):
-                if value is not None:
-                    found.setdefault(seed, []).append(value)
-        return [sum(each) / len(each) for _, each in sorted(found.items())]
-
-
-Key = tuple[tuple[Any, ...], str, str]
+        return mean_by_seed(self.seeds, self.values)
 
 
 def grouped(session: Session, selection: Selection, by: Sequence[str]) -> dict[Key, Group]:
@@ -75,31 +63,49 @@ def grouped(session: Session, selection: Selection, by: Sequence[str]) -> dict[K
     fixed: dict[str, Any] = {
         name: selection.match[name] for name in SPLIT_METRIC if _is_one(selection, name)
     }
-    wanted = dict.fromkeys([*SPLIT_METRIC, "length", *by])
-    columns = {name: GROUPED[name] for name in wanted if name not in {*CELL, *fixed, *of_config}}
-    # Of a group's names these are of the scores; the others are of their config as a whole.
-    places = [(at, list(columns).index(name)) for at, name in enumerate(by) if name in columns]
-    ends = {
-        name: list(columns).index(name) for name in ("split", "metric", "length") if name in columns
-    }
+    wanted = [name for name in dict.fromkeys([*SPLIT_METRIC, *by]) if name in GROUPED]
+    columns = {name: GROUPED[name] for name in wanted if name not in {*CELL, *fixed}}
+    names = [*fixed, *CELL, *of_config, *columns]
+    own, ends = ([names.index(name) for name in each] for each in (by, SPLIT_METRIC))
     found: dict[Key, Group] = {}
-    last: dict[int, tuple[str, list[Any]]] = {}
-    for row in session.execute(_cells(session, selection, columns, "length" in by)):
-        cell, config = (row[0], row[1], row[2]), row[3]
-        arrays = [_array(value, at, last) for at, value in enumerate(row[4:])]
-        known = {**fixed, **dict(zip(CELL, cell, strict=True))}
-        known |= {name: _hashable(values[config]) for name, values in of_config.items()}
-        whole = [known.get(name) for name in by]
-        for own, seeds, values in cut(arrays, ends["length"], "length" in by):
-            for at, place in places:
-                whole[at] = own[place]
-            split, metric = (
-                own[ends[name]] if name in ends else fixed[name] for name in SPLIT_METRIC
-            )
-            group = found.setdefault((tuple(whole), split, metric), Group())
-            group.sources.add((cell, config, own[ends["length"]]))
-            group.parts.append((seeds, values))
-    return dict(sorted(found.items(), key=lambda item: [_rank(each) for each in _flat(item[0])]))
+    for source, parts, values in _parts(session, selection, columns):
+        cell, config = source
+        known = (*fixed.values(), *cell, *(each[config] for each in of_config.values()))
+        for part in parts:
+            row = (*known, *part.key)
+            key = (tuple([row[at] for at in own]), row[ends[0]], row[ends[1]])
+            group = found.get(key)
+            if group is None:
+                group = found[key] = Group()
+            group.sources.append(source)
+            group.seeds.append(part.seeds)
+            group.values.append(part.of(values))
+    return _sorted(found)
+
+
+def _parts(
+    session: Session, selection: Selection, columns: Mapping[str, ColumnElement[Any]]
+) -> Iterator[tuple[Source, list[Part], Values]]:
+    """Read each cell and config, how its values are cut into groups, and the values."""
+
+    @lru_cache(maxsize=100)
+    def cut_alike(seeds: Any, *keys: Any) -> list[Part]:
+        return cut(_array(seeds), [_array(each) for each in keys])
+
+    for row in session.execute(gathered(session, selection, columns)):
+        study, task, arm, config, seeds, values, *keys = row
+        # Configs share seeds and lengths as a rule, and so the text of these arrays.
+        alike = (each if isinstance(each, str) else tuple(each) for each in (seeds, *keys))
+        yield ((study, task, arm), config), cut_alike(*alike), tuple(_array(values))
+
+
+def _sorted(found: Mapping[Key, Group]) -> dict[Key, Group]:
+    flat = {(*names, metric, split): (names, split, metric) for names, split, metric in found}
+    try:
+        ordered = sorted(flat)
+    except TypeError:
+        ordered = sorted(flat, key=lambda each: [_rank(value) for value in each])
+    return {flat[each]: found[flat[each]] for each in ordered}
 
 
 def mixtures(
@@ -114,10 +120,10 @@ def mixtures(
         for config, flat in leaves.items()
     }
     # Groups of several lengths or metrics are of the same configs.
-    known: dict[frozenset[tuple[Cell, int]], str | None] = {}
+    known: dict[tuple[Source, ...], str | None] = {}
     found: dict[Key, str | None] = {}
     for key, group in groups.items():
-        sources = frozenset((cell, config) for cell, config, _ in group.sources)
+        sources = tuple(group.sources)
         if sources not in known:
             known[sources] = ", ".join(_mixed(sources, told, by)) or None
         found[key] = known[sources]
@@ -125,7 +131,7 @@ def mixtures(
 
 
 def _mixed(
-    sources: frozenset[tuple[Cell, int]], told: Mapping[int, Mapping[str, str]], by: Sequence[str]
+    sources: Sequence[Source], told: Mapping[int, Mapping[str, str]], by: Sequence[str]
 ) -> list[str]:
     cells = {cell for cell, _ in sources}
     fields = [
@@ -141,43 +147,14 @@ def _mixed(
     return fields + sorted({name for (_, name), values in seen.items() if len(values) > 1})
 
 
-def _cells(
-    session: Session,
-    selection: Selection,
-    columns: Mapping[str, ColumnElement[Any]],
-    by_length: bool,
-) -> Select[*tuple[Any, ...]]:
-    """Select, for each cell and config, what `cut` takes as arrays: a value for each score."""
-    keys = (RunRow.study, RunRow.task, RunRow.arm, RunRow.config_id)
-    told = (RunRow.seed if by_length else RunRow.id, RunRow.seed, ScoreRow.value)
-    array = _aggregate(session)
-    query = select(*keys, *(array(column) for column in (*told[by_length:], *columns.values())))
-    # An index serves the runs config by config, and another the scores of each, if runs come first.
-    query = query.join(ScoreRow, ScoreRow.run_id == RunRow.id + 0)
-    query = query.where(*selection.conditions(session, SCORE_COLUMNS))
-    if "bin" not in columns and "bin" not in selection.match:
-        query = query.where(ScoreRow.bin.is_(None))
-    return query.group_by(RunRow.config_id, *keys[:3])
-
-
 def _is_one(selection: Selection, name: str) -> bool:
     """Does a selection ask for a single value, which then need not be read again and again?"""
     return isinstance(selection.match.get(name), str)
 
 
-def _aggregate(session: Session) -> Any:
-    """The function that gathers values into one array; SQLite has such as JSON text alone."""
-    is_sqlite = session.get_bind().dialect.name == "sqlite"
-    return func.json_group_array if is_sqlite else func.array_agg
-
-
-def _array(value: Any, at: int, last: dict[int, tuple[str, list[Any]]]) -> list[Any]:
-    """The values of an array; configs share seeds and lengths, so these are read once for many."""
-    if not isinstance(value, str):
-        return value
-    if at not in last or last[at][0] != value:
-        last[at] = (value, json.loads(value))
-    return last[at][1]
+def _array(value: Any) -> Any:
+    """The values of an array, of which SQLite gives the JSON text."""
+    return json.loads(value) if isinstance(value, str) else value
 
 
 def _config_values(session: Session, name: str) -> dict[int, Any]:
@@ -186,16 +163,12 @@ def _config_values(session: Session, name: str) -> dict[int, Any]:
         known = {*GROUPED, *KINDS, *known_keys(session)}
         raise StoreError(f"scores cannot be grouped by {name!r}; {nearest(name, known)}")
     value = kind_value(name) if name in KINDS else whole_value(name)
-    return {number: found for number, found in session.execute(select(ConfigRow.id, value))}
+    rows = session.execute(select(ConfigRow.id, value))
+    return {number: _hashable(found) for number, found in rows}
 
 
 def _hashable(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list | dict) else value
-
-
-def _flat(key: Key) -> Iterator[Any]:
-    names, split, metric = key
-    yield from (*names, metric, split)
 
 
 def _rank(value: Any) -> tuple[bool, bool, Any]:

@@ -27,18 +27,18 @@ def t_interval(values: Iterable[float], level: float = 0.95) -> Interval:
     Raises:
         StoreError: If there is no value, one is not finite, or the level is not in (0, 1).
     """
-    found = [float(value) for value in values]
+    found = list(map(float, values))
     _check_level(level)
     if not found:
         raise StoreError("an interval needs at least one value; got none")
-    if not all(math.isfinite(value) for value in found):
+    if not all(map(math.isfinite, found)):
         raise StoreError(f"an interval needs finite values; got {found}")
     n, mean = len(found), math.fsum(found) / len(found)
     if n == 1:
         return Interval(mean, None, None, 1)
     if len(set(found)) == 1:
         return Interval(found[0], found[0], found[0], n)
-    variance = math.fsum((value - mean) ** 2 for value in found) / (n - 1)
+    variance = math.fsum([(value - mean) ** 2 for value in found]) / (n - 1)
     half = t_quantile((1 + level) / 2, n - 1) * math.sqrt(variance / n)
     return Interval(mean, mean - half, mean + half, n)
 

@@ -69,7 +69,7 @@ def _longest_trained(session: Session, groups: Mapping[Key, Group]) -> dict[Cell
     }
     found: dict[Cell, int] = {}
     for group in groups.values():
-        for cell, config, _ in group.sources:
+        for cell, config in group.sources:
             given = known[config]
             if isinstance(given, list) and given and isinstance(given[-1], int):
                 found[cell] = max(found.get(cell, 0), given[-1])

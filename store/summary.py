@@ -1,6 +1,7 @@
 """Means over seeds with their intervals, for scores grouped by what their runs are."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Select, func, select
@@ -19,7 +20,17 @@ METHOD = "t, 95 %"
 # Nearer to 1 the floor follows from a difference of nearly equal numbers.
 MOST_SKILL = 0.999
 
-Floors = Mapping[tuple[int, str, int], float]
+
+@dataclass(frozen=True)
+class Floors:
+    """What is known of the accuracy of a blind guess, by task, split and length."""
+
+    tasks: Mapping[int, Any]
+    known: Mapping[tuple[Any, str, int], float]
+
+    def of(self, config: int, split: str, length: int) -> float | None:
+        """Return the floor of a config."""
+        return self.known.get((self.tasks[config], split, length))
 
 
 def summaries(session: Session, selection: Selection, by: Sequence[str]) -> list[Summary]:
@@ -29,11 +40,11 @@ def summaries(session: Session, selection: Selection, by: Sequence[str]) -> list
 
 def summarized(session: Session, groups: Mapping[Key, Group], by: Sequence[str]) -> list[Summary]:
     """Return the mean of each of these groups with its interval over seeds."""
-    leaves = leaves_of(session, {one for group in groups.values() for _, one, _ in group.sources})
+    leaves = leaves_of(session, {one for group in groups.values() for _, one in group.sources})
     mixed = mixtures(groups, by, leaves)
-    floors: Floors = _floors(session, groups, leaves) if "length" in by else {}
+    floors = _floors(session, leaves, by)
     return [
-        _summary(key, group, by, _floor(key, group, floors), mixed[key])
+        _summary(key, group, by, _floor(key, group, by, floors), mixed[key])
         for key, group in groups.items()
     ]
 
@@ -60,50 +71,34 @@ def _summary(
     )
 
 
-def _floor(key: Key, group: Group, floors: Floors) -> float | None:
+def _floor(key: Key, group: Group, by: Sequence[str], floors: Floors) -> float | None:
     """The accuracy of the best blind guess: the mean over what the group is of."""
-    _, split, metric = key
+    names, split, metric = key
     if metric == "skill":
         return 0.0
-    if metric != "accuracy":
+    if metric != "accuracy" or not floors.known:
         return None
-    found = [
-        floors.get((config, split, length))
-        for _, config, length in group.sources
-        if length is not None
-    ]
+    length = names[by.index("length")]
+    found = [floors.of(config, split, length) for _, config in group.sources]
     known = [floor for floor in found if floor is not None]
-    return sum(known) / len(known) if known and len(known) == len(found) else None
+    return sum(known) / len(known) if len(known) == len(found) else None
 
 
 def _floors(
-    session: Session, groups: Mapping[Key, Group], leaves: Mapping[int, Mapping[str, Any]]
+    session: Session, configs: Mapping[int, Mapping[str, Any]], by: Sequence[str]
 ) -> Floors:
-    """The floor of each config, split and length, from one run of each config.
+    """The floors, from one run of each config.
 
-    It follows from accuracy a and skill s = (a - floor) / (1 - floor). Configs with the same task
+    They follow from accuracy a and skill s = (a - floor) / (1 - floor). Configs with the same task
     have the same floors, so one that was solved learns it from one that was not.
     """
-    used = {
-        (config, split, length)
-        for (_, split, metric), group in groups.items()
-        if metric == "accuracy"
-        for _, config, length in group.sources
-    }
-    if not used:
-        return {}
-    tasks = {config: _task(leaves[config]) for config in {config for config, _, _ in used}}
-    by_task: dict[tuple[Any, str, int], list[float]] = {}
-    for config, split, length, floor in session.execute(_measured()):
+    found: dict[tuple[Any, str, int], list[float]] = {}
+    tasks: dict[int, Any] = {}
+    for config, split, length, floor in session.execute(_measured()) if "length" in by else ():
+        tasks = tasks or {number: _task(options) for number, options in configs.items()}
         if config in tasks:
-            by_task.setdefault((tasks[config], split, length), []).append(floor)
-    means = {key: sum(values) / len(values) for key, values in by_task.items()}
-    found = {key: means.get((tasks[key[0]], key[1], key[2] or 0)) for key in used}
-    return {
-        (config, split, length): floor
-        for (config, split, length), floor in found.items()
-        if floor is not None and length is not None
-    }
+            found.setdefault((tasks[config], split, length), []).append(floor)
+    return Floors(tasks, {key: sum(values) / len(values) for key, values in found.items()})
 
 
 def _measured() -> Select[*tuple[Any, ...]]:
@@ -115,9 +110,9 @@ def _measured() -> Select[*tuple[Any, ...]]:
         accuracy.length,
         (accuracy.value - skill.value) / (1 - skill.value),
     )
-    query = query.join(accuracy, accuracy.run_id == RunRow.id).join(
-        skill, skill.run_id == RunRow.id
-    )
+    # The skill comes first: where no run has one, nothing more is looked for.
+    query = query.join(skill, skill.run_id == RunRow.id)
+    query = query.join(accuracy, accuracy.run_id == skill.run_id + 0)
     same = (skill.split == accuracy.split, skill.length == accuracy.length)
     whole = (accuracy.bin.is_(None), skill.bin.is_(None))
     kinds = (accuracy.metric == "accuracy", skill.metric == "skill", skill.value < MOST_SKILL)
