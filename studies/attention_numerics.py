@@ -35,6 +35,20 @@ ARMS: dict[str, Any] = {
     "unscaled": {"perform": {"attention": "explicit", "scaled": False}},
 }
 
+ROUNDED = {"forward": "output", "q_grad": "gradient of q", "k_grad": "gradient of k",
+           "v_grad": "gradient of v"}  # fmt: skip
+
+METRICS = {
+    **{
+        f"{name}_{how}": f"{size} error of the {what}, in roundings (1: rounded once)"
+        for how, size in (("rms", "typical (rms)"), ("max", "largest"))
+        for name, what in ROUNDED.items()
+    },
+    "entropy": "entropy of the exact weights, as a share of that of even ones",
+    "seconds": "seconds of a forward and backward pass, on this machine",
+    "mebibytes": "MiB that tensors of a pass held at one time",
+}
+
 
 def panel(label: str, dtype: str, **options: Any) -> dict[str, Any]:
     """One dtype, width and size of the scores."""
@@ -110,6 +124,7 @@ STUDY = Study(
             "up to 2,048 tokens, half an hour", settings([64, 256, 1024, 2048], PANELS)
         ),
     },
+    metrics=METRICS,
 )
 
 main = command(STUDY)

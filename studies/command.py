@@ -39,7 +39,7 @@ def read_plan(study: Study, words: Sequence[str]) -> "Plan":
 
     Raises:
         ConfigError: If they do not make one.
-        UnknownNameError: If there is no such budget or arm.
+        UnknownNameError: If there is no such budget, axis or arm.
     """
     from studies.running import ready
 
@@ -56,9 +56,10 @@ def _along(study: Study, axis: str | None) -> Study:
     if axis is None:
         return study
     if study.axes is None:
-        from registry.table import UnknownNameError
+        from registry.problems import ConfigError, Problem
 
-        raise UnknownNameError("axis", axis, [])
+        rule = f"{study.program} has no further variables to choose; leave --axis out"
+        raise ConfigError([Problem("--axis", rule, axis)])
     return study.axes.read(axis)
 
 

@@ -122,10 +122,19 @@ def _of_pair(plan: "Plan", claim: Hypothesis, pair: tuple[str, str]) -> Iterator
             "study.also_differs, and it is shown with the answer"
         )
         return
-    levels = [plan.arms[name].levels for name in pair]
-    moved = [factor for factor in levels[0] if levels[0][factor] != levels[1].get(factor)]
-    if len(moved) > 1 and not set(moved) <= set(plan.settings.study.also_differs):
-        yield f"one thing changes in a contrast, but {shown} differ in {' and '.join(moved)}"
+    moved = _moved(plan, found)
+    if len(moved) > 1:
+        yield (
+            f"one thing changes in a contrast, but {shown} differ in {' and '.join(moved)}; "
+            "compare arms that share the others, or declare those in study.also_differs"
+        )
+
+
+def _moved(plan: "Plan", found: Iterable[Difference]) -> list[str]:
+    """The variables that differ, but for those that are declared to go along."""
+    declared, keys = plan.settings.study.also_differs, [one.key for one in found]
+    free = [one for one in plan.variables if one not in declared]
+    return [one for one in free if any(lies_under(key, [one]) for key in keys)]
 
 
 def _of_interaction(plan: "Plan", claim: Hypothesis) -> Iterator[str]:

@@ -12,6 +12,7 @@ from studies.cost_table import cost_lines
 from studies.freezing import SELECTION
 from studies.hypothesis import SIGNS, Hypothesis
 from studies.plan import Cell, Plan
+from studies.printing import tasks_of
 from studies.progress import duration
 from studies.run_times import Took, run_times
 from studies.stored_runs import stored_runs
@@ -66,19 +67,22 @@ def _claim(plan: Plan, claim: Hypothesis) -> Iterator[str]:
 
 
 def _is_variable(plan: Plan, key: str) -> bool:
+    """Is this what the arms are about, rather than what is declared to go along?"""
     from studies.merging import lies_under
 
-    return lies_under(key, plan.variables)
+    declared = plan.settings.study.also_differs
+    return lies_under(key, [one for one in plan.variables if one not in declared])
 
 
 def _protocol(plan: Plan) -> Iterator[str]:
     study = plan.settings.study
     first = {cell.panel: cell for cell in reversed(plan.cells())}
-    for _, cell in sorted(first.items()):
+    for panel, cell in sorted(first.items()):
         config = plan.config(cell)
         shortest, longest = config.training.train_lengths
         tested = ", ".join(map(str, config.evaluation.test_lengths))
-        task = "" if config.task is None else f"{config.task}, "
+        tasks = tasks_of(plan, panel)
+        task = f"{tasks}, " if tasks else ""
         yield (
             f"  {cell.task}: {task}{config.training.steps} steps on lengths {shortest} to "
             f"{longest}; tested at {tested}"

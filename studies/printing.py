@@ -150,10 +150,16 @@ def _protocol(plan: Plan, here: list[ArmResult]) -> str:
         return f"[bold]{cell.task}[/bold], {ending}"
     shortest, longest = config.training.train_lengths
     shortest = max(shortest, task_of(config.task).min_length)
-    label = plan.panel(cell).label
-    name = f"{label}: {config.task}" if label else str(config.task)
+    label, tasks = plan.panel(cell).label, tasks_of(plan, cell.panel)
+    name = f"{label}: {tasks}" if label else tasks
     steps = f"{config.training.steps} steps on lengths {shortest} to {longest}"
     return f"[bold]{name}[/bold], {steps}, {ending}"
+
+
+def tasks_of(plan: Plan, panel: int) -> str:
+    """The task of a panel; several, where its arms differ in that."""
+    tasks = [plan.config(cell).task for cell in plan.cells() if cell.panel == panel]
+    return " or ".join(dict.fromkeys(str(task) for task in tasks if task is not None))
 
 
 def _print_sentences(console: "Console", plan: Plan, here: list[ArmResult]) -> None:

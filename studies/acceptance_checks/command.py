@@ -51,15 +51,35 @@ def application(study: Study) -> typer.Typer:
         device: Annotated[
             Literal["cpu", "cuda", "auto"], typer.Option(help="Where to compute.")
         ] = "cpu",
+        describe: Annotated[
+            bool,
+            typer.Option("--describe", help="Print the protocol and the checks; do nothing."),
+        ] = False,
     ) -> None:
         with errors():
             words = _words(preset, config, model, plugins or [], assignments or [])
-            run = _done(_planned(study, words), storage, device)
+            plan = _planned(study, words)
+            if describe:
+                _describe(plan)
+                return
+            run = _done(plan, storage, device)
         _tell(run, storage)
 
     main.__doc__ = study.text
     app.command()(main)
     return app
+
+
+def _describe(plan: "Plan") -> None:
+    """Print what is asked of a model, and with which settings."""
+    from studies.acceptance_checks.accept import CHECKS
+    from studies.preview import describe_plan
+
+    describe_plan(plan)
+    print("\nChecks\n------")
+    for check in CHECKS:
+        [meaning, *_] = (check.ask.__doc__ or "").splitlines()
+        print(f"  {check.layer}: {check.name.replace('_', ' ')}\n    {meaning}")
 
 
 def _planned(study: Study, words: Sequence[str]) -> "Plan":

@@ -80,6 +80,19 @@ def softmax_over_queries(vocab_size: int, n_classes: int) -> Any:
     return with_backend(OverQueries, vocab_size, n_classes)
 
 
+class ShareForAll(Backend):
+    """Lays a tenth of each row on all keys alike, whatever the mask hides."""
+
+    def weights(self, q: Any, k: Any, prepared: Any) -> Any:
+        weights = super().weights(q, k, prepared)
+        sees_some = weights.sum(dim=-1, keepdim=True) > 0
+        return torch.where(sees_some, 0.9 * weights + 0.1 / weights.shape[-1], weights)
+
+
+def weight_on_padding(vocab_size: int, n_classes: int) -> Any:
+    return with_backend(ShareForAll, vocab_size, n_classes)
+
+
 def inverted_mask(vocab_size: int, n_classes: int, **changed: Any) -> Any:
     model = right(vocab_size, n_classes, **changed)
     effective = model._effective
@@ -168,6 +181,7 @@ def answers_each_token(vocab_size: int, n_classes: int) -> Any:
 
 FAULTS = {
     "softmax_over_queries": ("numerics", "attention_rows_sum_to_one", "over queries instead of"),
+    "weight_on_padding": ("numerics", "attention_rows_sum_to_one", "masked after the softmax"),
     "inverted_mask": ("parity", "a_mask_hides_what_it_hides_in_torch", "mask is inverted"),
     "wrong_heads": ("structure", "each_head_owns_its_channels", "(d_head heads)"),
     "dropout_in_evaluation": ("numerics", "evaluation_says_the_same_twice", "model.eval()"),
@@ -325,6 +339,17 @@ def test_what_was_found_is_printed_and_stored(
     values = {one.metric: one.value for one in scores}
     assert values["each_head_owns_its_channels"] == 0
     assert values["sequences_do_not_see_each_other"] == 1
+
+
+def test_a_description_tells_every_check_and_asks_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(tmp_path, "--describe", "--preset", "modern") == 0
+    told = capsys.readouterr().out
+    assert "  structure: each head owns its channels\n    Queries of head h come from" in told
+    assert all(check.name.replace("_", " ") in told for check in CHECKS)
+    assert "encoder: {preset: modern}" in told
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_preset_that_is_not_there_is_bad_input(

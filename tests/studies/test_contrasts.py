@@ -21,7 +21,11 @@ def claim(arm: str, against: str, **other: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def plan(*claims: dict[str, Any], **study: Any) -> Plan:
+def plan(
+    *claims: dict[str, Any],
+    variables: tuple[str, ...] = ("encoder.norm_placement",),
+    **study: Any,
+) -> Plan:
     settings: dict[str, Any] = {
         "panels": [{"task": "shift"}],
         "learning_rates": [1e-3],
@@ -30,7 +34,7 @@ def plan(*claims: dict[str, Any], **study: Any) -> Plan:
     }
     if "arms" not in settings and "factors" not in settings:
         settings["arms"] = {**ARMS, "deep": DEEP}
-    made = Study("s", "?", "?", ("encoder.norm_placement",), {"own": Budget("", {})})
+    made = Study("s", "?", "?", variables, {"own": Budget("", {})})
     return Plan(made, gather({"study": settings}))
 
 
@@ -97,6 +101,27 @@ def test_in_a_crossed_design_one_factor_moves_in_each_contrast() -> None:
     told = refused(claim("pre × 1", "post × 2"), factors=FACTORS)
 
     assert "differ in encoder.norm_placement and encoder.n_layers" in told
+
+
+WARMED = {
+    "pre": {"encoder.norm_placement": "pre"},
+    "post": {"encoder.norm_placement": "post"},
+    "post + warm-up": {"encoder.norm_placement": "post", "training.warmup_steps": 9},
+}
+VARIABLES = ("encoder.norm_placement", "training.warmup_steps")
+
+
+def test_where_arms_differ_in_several_variables_a_contrast_moves_one_of_them() -> None:
+    for arms in (("pre", "post"), ("post + warm-up", "post")):
+        plan(claim(*arms), arms=WARMED, variables=VARIABLES).check()
+
+    told = refused(claim("post + warm-up", "pre"), arms=WARMED, variables=VARIABLES)
+
+    assert "differ in encoder.norm_placement and training.warmup_steps" in told
+    plan(
+        claim("post + warm-up", "pre"), arms=WARMED, variables=VARIABLES,
+        also_differs=["training.warmup_steps"],
+    ).check()  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 
 from studies.contrasts import asked
 from studies.gathering import gather
-from studies.norm_depth import DEEP, PLACES, STUDY
+from studies.hypothesis import SIGNS
+from studies.norm_depth import DEEP, EXPLORED, PLACES, PRIMARY, STUDY
 from studies.plan import Plan
 from tests.studies.studying import call_in, means_of
 
@@ -28,6 +29,17 @@ def test_nothing_hides_a_failure_and_the_deep_panel_tells_warm_up_apart() -> Non
     training = config.training
     assert (training.clip_norm, training.weight_decay, training.schedule) == (None, 0, "constant")
     assert [cell.arm for cell in plan.cells() if cell.task == "untrained"] == list(PLACES)
+
+
+def test_directions_are_those_of_the_words() -> None:
+    claims = {one.name: one for one in (*PRIMARY, *EXPLORED)}
+    read = {name: (one.arm, SIGNS[one.direction], one.against) for name, one in claims.items()}
+    assert read["deep Post-LN fails"] == ("post", "<", "pre")
+    assert read["warm-up mends Post-LN"] == ("post + warm-up", ">", "post")
+    assert read["Pre-LN needs no warm-up"] == ("pre + warm-up", "≈", "pre")
+    # More steps are slower; a steeper fall is a smaller exponent.
+    assert read["Post-LN is slower"] == ("post + warm-up", ">", "pre + warm-up")
+    assert read["Pre-LN gradients fall"] == ("pre", "<", "post")
 
 
 @pytest.mark.slow

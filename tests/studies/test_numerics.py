@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from registry import register
-from studies.numerics import measure, roundoff
+from studies.numerics import draw, measure, roundoff
 from studies.outcome import Outcome, Work
 from studies.settings import check_run
 from variants.attentions import Explicit
@@ -68,6 +69,17 @@ def test_rounding_an_exact_result_once_costs_at_most_one() -> None:
         assert 0.2 < value(run(dtype, attention="rounded"), "forward_rms") < 1
 
 
+def test_the_reference_starts_from_the_rounded_inputs() -> None:
+    """What an exact result off by its own rounding alone has, by torch's formula in float64."""
+    register(Rounded)
+    config = check_run({"training": {"dtype": "bfloat16", "steps": 0}})
+    drawn = draw(Work(config, 0, CPU), (2, 4, 16, 32), 1.0).to(torch.bfloat16)
+    exact = F.scaled_dot_product_attention(*(one.double() for one in (drawn.q, drawn.k, drawn.v)))
+    error = (exact.to(torch.bfloat16).double() - exact).norm() / exact.norm()
+    found = value(run("bfloat16", attention="rounded"), "forward_rms")
+    assert found == pytest.approx(error.item() * 2**8, rel=1e-3)
+
+
 def test_a_known_relative_error_is_measured_as_such() -> None:
     register(Off)
     outcome = run(attention="off")
@@ -111,3 +123,24 @@ def test_a_kernel_that_is_not_there_is_not_applicable_and_says_so() -> None:
     assert (outcome.status, outcome.scores) == ("not_applicable", [])
     assert outcome.reason is not None
     assert "no cudnn kernel" in outcome.reason
+
+
+class Huge(Explicit):
+    """Attention that no memory is large enough for."""
+
+    name = "huge"
+
+    def forward(self, q: Any, k: Any, v: Any, prepared: Any, dropout: float = 0.0) -> Any:
+        raise torch.OutOfMemoryError("tried to allocate a lot")
+
+
+def test_a_kernel_that_runs_out_of_memory_is_there_all_the_same() -> None:
+    register(Huge)
+    with pytest.raises(torch.OutOfMemoryError, match="a lot"):
+        run(attention="huge", kernel="math")
+
+
+def test_every_metric_has_a_title_with_its_unit() -> None:
+    from studies.attention_numerics import METRICS
+
+    assert {one.metric for one in run().scores} == set(METRICS)

@@ -193,6 +193,15 @@ def test_columns_are_as_wide_as_the_longest_name(capsys: pytest.CaptureFixture[s
     assert places == [len("  shift  a name of more than twenty  ")] * 2
 
 
+def test_where_arms_differ_in_the_task_the_protocol_tells_every_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arms = {"near": {"task.k": 1}, "far": {"task.k": 3}}
+    told = described(plan(5, arms=arms, hypotheses=[]), capsys)
+
+    assert "shift(k=1, alphabet=3) or shift(k=3, alphabet=3), 10 steps" in told
+
+
 def test_models_of_one_make_are_timed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     timed: list[Any] = []
 

@@ -65,6 +65,17 @@ def test_each_axis_is_listed_and_an_unknown_one_told(capsys: pytest.CaptureFixtu
     assert "no axis is named 'readout'; did you mean 'readout_place'" in capsys.readouterr().err
 
 
+def test_a_study_without_axes_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    from studies.norm_depth import main as another
+
+    with pytest.raises(SystemExit) as end:
+        another(["--axis", "readout_place", "--plan"])
+
+    assert end.value.code == 2
+    told = "--axis: python -m studies.norm_depth has no further variables to choose; leave"
+    assert told in capsys.readouterr().err
+
+
 def test_what_was_typed_brings_the_plan_of_an_axis_back() -> None:
     words = ["--axis", "log_length", "--budget", "smoke", "--seeds", "4"]
 

@@ -129,6 +129,24 @@ def test_every_choice_is_measured_on_the_same_sequences() -> None:
     assert len({value(run(choice), "accuracy_uncut") for choice in choices}) == 1
 
 
+def test_the_layer_is_chosen_on_other_sequences_than_those_that_are_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[Tensor] = []
+
+    class Noting(Bench):
+        def __init__(self, model: Any, asked: Any) -> None:
+            super().__init__(model, asked)
+            looked.append(asked.tokens)
+
+    monkeypatch.setattr("studies.links.effects.Bench", Noting)
+    run("true")
+
+    aside, cut = looked
+    shared = {tuple(one) for one in aside.tolist()} & {tuple(one) for one in cut.tolist()}
+    assert len(shared) < len(cut) / 4
+
+
 def test_doses_count_links_and_come_where_they_mean_something() -> None:
     random = run("random", position="none")
     masses = [value(random, "mass_by_dose", dose) for dose in (1, 2, 4, 8)]
