@@ -77,7 +77,8 @@ def problems_of(error: "ValidationError", model: "type[BaseModel]") -> list[Prob
         elif detail["type"] == "missing":
             found.append(Problem(key, "this key is required"))
         else:
-            rule = str(cause) if cause else f"{_lower(detail['msg'])}; got {detail['input']!r}"
+            message = _lower(detail["msg"]).replace("a valid tuple", "a list")
+            rule = str(cause) if cause else f"{message}; got {detail['input']!r}"
             found.append(Problem(key, rule, detail["input"]))
     return found
 

@@ -1,6 +1,14 @@
-"""Counts in words."""
+"""Counts and shares as sentences tell them."""
 
 
 def share(count: int, total: int, noun: str) -> str:
     """How many of how many: "2 of 3 seeds", "0 of 1 seed"."""
     return f"{count} of {total} {noun if total == 1 else noun + 's'}"
+
+
+def short_of(value: float, threshold: float) -> str:
+    """A value below a threshold, with the digits that show that it is: "0.72", "0.7996"."""
+    digits = 2
+    while digits < 6 and round(value, digits) >= threshold > value:
+        digits += 1
+    return f"{value:z.{digits}f}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from store.intervals import Interval, t_interval
-from studies.amounts import share
+from studies.amounts import share, short_of
 from studies.plan import Cell, Plan
 from studies.reach import Reach, reach
 from studies.tuning import in_words
@@ -95,7 +95,7 @@ def sentence(plan: Plan, result: ArmResult) -> str:
         verdict = f"has no result: {result.chosen.reason}."
     elif found.skill is not None and not found.learned:
         told = (
-            f"skill {number(found.skill)} at length {longest}, the longest trained "
+            f"skill {_below(found.skill, threshold)} at length {longest}, the longest trained "
             f"(below {threshold})."
         )
         verdict = f"{_missed(result, longest, threshold)}: {told}"
@@ -126,7 +126,7 @@ def _held(result: ArmResult, found: Reach, threshold: float, longest: int) -> st
     if found.fell is not None and found.skill is not None:
         still = result.interval("skill", held) if held > longest else None
         last = "" if still is None else f"; still {number(still.mean)} at {held}"
-        told = f"at length {found.fell} (skill {number(found.skill)}{last})"
+        told = f"at length {found.fell} (skill {_below(found.skill, threshold)}{last})"
         return f"falls below {threshold} {told}."
     if held == longest:
         return f"learns the trained lengths; no longer one is tested than {longest}."
@@ -138,6 +138,11 @@ def _held(result: ArmResult, found: Reach, threshold: float, longest: int) -> st
     if len(values) < len(result.runs):
         return f"holds to length {held} in {seeds} only (skill {mean} where it was measured)."
     return f"holds to length {held} (skill {mean}; above {threshold} in {seeds})."
+
+
+def _below(skill: float, threshold: float) -> str:
+    """A skill that falls short, such as ".72"."""
+    return short_of(skill, threshold).replace("0.", ".", 1)
 
 
 def _remarks(plan: Plan, result: ArmResult) -> list[str]:

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from registry.choices import Choice, build_mask
 from registry.problems import ConfigError, Problem
 from registry.table import UnknownNameError
 from studies.contrasts import contrast_problems, why_not_asked
+from studies.hypothesis import Hypothesis
 from studies.knobs import match_problems
 from studies.merging import nested
 from studies.settings import RunConfig, task_of
@@ -53,10 +55,23 @@ def never_asked(plan: "Plan", budget: str) -> list[Problem]:
         return []
     written, file = replace(plan, settings=own), plan.study.file
     return [
-        Problem(f"study.hypotheses ({one.name})", why, file=None if file is None else str(file))
+        Problem(
+            f"study.hypotheses ({one.name})",
+            why,
+            nearest=_meant(written, one),
+            file=None if file is None else str(file),
+        )
         for one in own.study.claims()
         if one.name in left and (why := why_not_asked(written, one))
     ]
+
+
+def _meant(plan: "Plan", claim: Hypothesis) -> str | None:
+    """The nearest name to the first that a hypothesis has and the study does not."""
+    for name, known in (*((arm, [*plan.arms]) for arm in claim.arms), (claim.panel, plan.labels())):
+        if name not in known:
+            return next(iter(get_close_matches(name, known, n=1, cutoff=0.5)), None)
+    return None
 
 
 def _of_labels(plan: "Plan") -> list[Problem]:

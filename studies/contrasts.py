@@ -74,7 +74,13 @@ def differences(plan: "Plan", claim: Hypothesis) -> list[Difference]:
 
 
 def _between(plan: "Plan", panel: str, pair: tuple[str, str]) -> list[Difference]:
-    arm, against = (_flat(_config(plan, plan.cell(panel, name))) for name in pair)
+    configs = [_config(plan, plan.cell(panel, name)) for name in pair]
+    # A model of one's own stands in place of the whole encoder: that is one difference, not fifty.
+    one_model = len({bool(config.get("encoder")) for config in configs}) > 1
+    arm, against = (
+        _flat({key: one for key, one in config.items() if key != "encoder" or not one_model})
+        for config in configs
+    )
     return [
         Difference(key, arm.get(key), against.get(key))
         for key in sorted({*arm, *against})

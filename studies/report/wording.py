@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from studies.amounts import share
+from studies.amounts import share, short_of
 from studies.hypothesis import SIGNS
 from studies.reach import Reach, reach
 from studies.report.findings import Arm, Findings, Panel
@@ -141,14 +141,17 @@ def arm_sentence(arm: Arm, panel: Panel, threshold: float) -> str:
         kept = sum(value >= threshold for value in arm.values("skill", longest).values())
         seeds = share(kept, len(arm.seeds), "seed")
         missed = f"learned in {seeds} only" if kept else "did not learn"
-        return f"{missed}: skill {found.skill:.2f} at length {longest}.{tail}"
+        return (
+            f"{missed}: skill {short_of(found.skill or 0.0, threshold)} at length {longest}.{tail}"
+        )
     if found.unasked is not None:
         return f"holds to length {found.held}; it cannot be asked at length {found.unasked}.{tail}"
     if max(panel.lengths) <= longest:
         return f"learns the trained lengths; no longer one is tested than {longest}.{tail}"
     if found.fell is None:
         return f"holds to length {found.held}.{tail}"
-    return f"holds to length {found.held}, falls to skill {found.skill:.2f} at {found.fell}.{tail}"
+    skill = short_of(found.skill or 0.0, threshold)
+    return f"holds to length {found.held}, falls to skill {skill} at {found.fell}.{tail}"
 
 
 def counts(findings: Findings) -> str:

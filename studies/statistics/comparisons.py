@@ -7,6 +7,7 @@ run ended in an error, is not known: a verdict must hold whatever it would have 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from studies.amounts import short_of
 from studies.hypothesis import Hypothesis
 from studies.statistics.outcomes import (
     CEILINGS,
@@ -124,8 +125,9 @@ def _refuse_unlearned(hypothesis: Hypothesis, arms: Sequence[ArmOutcome], thresh
 
 
 def _unlearned(name: str, fit: Fit, longest: int, threshold: float) -> str:
+    skill = short_of(fit.mean or 0.0, threshold)
     return (
-        f"{name} did not learn: its skill is {fit.mean:.2f} at length {longest}, the longest "
+        f"{name} did not learn: its skill is {skill} at length {longest}, the longest "
         f"trained (below {threshold:g}; {fit.solved} of {fit.seeds} seeds reach it)"
     )
 

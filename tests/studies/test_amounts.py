@@ -1,8 +1,8 @@
-"""Counts in words."""
+"""Counts and shares as sentences tell them."""
 
 import pytest
 
-from studies.amounts import share
+from studies.amounts import share, short_of
 
 
 @pytest.mark.parametrize(
@@ -11,3 +11,11 @@ from studies.amounts import share
 )
 def test_a_noun_is_singular_where_there_is_one(count: int, total: int, told: str) -> None:
     assert share(count, total, "seed") == told
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(0.724, "0.72"), (0.7996, "0.7996"), (0.797, "0.797"), (-0.001, "0.00"), (-0.03, "-0.03")],
+)
+def test_what_falls_short_is_never_shown_as_if_it_did_not(value: float, told: str) -> None:
+    assert short_of(value, 0.8) == told

@@ -161,3 +161,15 @@ def test_a_hypothesis_is_checked_like_any_setting(other: dict[str, Any], told: s
 def test_a_hypothesis_has_a_name_of_its_own() -> None:
     with pytest.raises(ConfigError, match="'pre post' comes twice"):
         plan(claim("pre", "post"), claim("pre", "post"))
+
+
+def test_a_model_in_place_of_the_encoder_is_one_difference() -> None:
+    arms = {**ARMS, "gru": {"model": "examples.gru:build"}}
+
+    told = refused(claim("gru", "pre"), arms=arms)
+    assert "gru and pre differ in model.name: examples.gru:build against nothing; model." in told
+    assert "encoder.d_model" not in told
+
+    made = plan(claim("gru", "pre"), arms=arms, also_differs=["model"])
+    made.check()
+    assert {one.key.split(".")[0] for one in differences(made, asked(made)[0])} == {"model"}

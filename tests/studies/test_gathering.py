@@ -131,6 +131,7 @@ def test_every_problem_is_told_at_once() -> None:
         ("study.panels=3", "study.panels: panels is a list of mappings"),
         ("study.panels=[3]", "study.panels: panels is a list of mappings"),
         ("evaluation.test_lengths=[16, 16]", "each is given once; got 16 2 times"),
+        ("training.train_lengths=8", "training.train_lengths: input should be a list; got 8"),
         ("study.learning_rates=[0.1, 0.1]", "each is given once; got 0.1 2 times"),
     ],
 )

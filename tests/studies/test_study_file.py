@@ -116,7 +116,7 @@ def test_a_slip_in_a_hypothesis_is_refused_and_a_choice_of_arms_is_not(tmp_path:
     ready(study, "file", {"only": ["1"]}, None, [], [])
 
     slip = read_study(written(tmp_path, MINE.replace("panel: shift", "panel: shfit")))
-    with pytest.raises(ConfigError, match=r"\(deeper\): no panel 'shfit' in this call"):
+    with pytest.raises(ConfigError, match=r"\(deeper\): no panel 'shfit' in .*mean 'shift'\?"):
         ready(slip, "file", {}, None, [], [])
 
 
@@ -206,3 +206,13 @@ def test_a_missing_key_is_told_with_the_file_that_lacks_it(tmp_path: Path) -> No
 
     with pytest.raises(ConfigError, match=r"mine.yaml: study.hypotheses.0.against: this key is"):
         ready(study, "file", {}, None, [], [])
+
+
+def test_a_cell_of_a_crossed_design_that_is_spelled_otherwise_is_named(tmp_path: Path) -> None:
+    crossed = "factors: {encoder.n_layers: [1, 2], encoder.norm_placement: [pre, post]}"
+    text = MINE.replace("arms: [1, 2]", crossed).replace('arm: "2", against: "1"', (
+        "arm: 2 x pre, against: 1 × pre"
+    ))  # fmt: skip
+
+    with pytest.raises(ConfigError, match=r"no arm '2 x pre' in .*; did you mean '2 × pre'\?"):
+        ready(read_study(written(tmp_path, text)), "file", {}, None, [], [])
