@@ -167,7 +167,7 @@ def test_a_model_in_place_of_the_encoder_is_one_difference() -> None:
     arms = {**ARMS, "gru": {"model": "examples.gru:build"}}
 
     told = refused(claim("gru", "pre"), arms=arms)
-    assert "gru and pre differ in model.name: examples.gru:build against nothing; model." in told
+    assert "model.name: examples.gru:build against nothing" in told
     assert "encoder.d_model" not in told
 
     made = plan(claim("gru", "pre"), arms=arms, also_differs=["model"])
