@@ -186,7 +186,7 @@ def schema(plugins: Imports = None) -> None:
 def check(
     target: Annotated[
         str | None,
-        typer.Argument(help="A part's name, a .py file, or a module; all parts if left out."),
+        typer.Argument(help="A part's name, a kind, a .py file, or a module; all if left out."),
     ] = None,
     kind: Annotated[str | None, typer.Option(help="Only parts of this kind.")] = None,
     quick: Annotated[

@@ -12,7 +12,7 @@ from registry.table import TABLES, Table, UnknownNameError, table_for, table_of
 
 
 def parts_of(target: str | None, kind: str | None) -> list[type[Any]]:
-    """The parts that a file, a module or a name stands for; of nothing, all that keep promises.
+    """The parts that a file, a module, a name or a kind stands for; of nothing, all with promises.
 
     Raises:
         ConfigError: If a file or module defines no part, or several kinds have the name.
@@ -24,6 +24,9 @@ def parts_of(target: str | None, kind: str | None) -> list[type[Any]]:
     if "." in target:
         return _defined_in(target, tables)
     found = [table[target] for table in tables if target in table]
+    of_kind = next((table for table in tables if target in (table.kind, table.plural)), None)
+    if not found and of_kind:
+        return [of_kind[name] for name in of_kind]
     if not found:
         known = sorted({name for table in tables for name in table})
         raise UnknownNameError(tables[0].kind if kind else "part", target, known)

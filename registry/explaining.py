@@ -182,8 +182,8 @@ def _headline(encoder: "Encoder", config: EncoderConfig, length: int) -> list[st
     dims, total = encoder.dims, sum(one.numel() for one in encoder.parameters())
     d_ff = getattr(encoder.blocks[0].feedforward, "d_ff", "-")
     sizes = (
-        f"{dims.n_layers} layers, {dims.n_heads} heads, d_model {dims.d_model}, "
-        f"d_head {dims.d_head}, d_ff {d_ff}, {total:,} parameters"
+        f"{_counted(dims.n_layers, 'layer')}, {_counted(dims.n_heads, 'head')}, "
+        f"d_model {dims.d_model}, d_head {dims.d_head}, d_ff {d_ff}, {total:,} parameters"
     )
     return [sizes, *_norms(encoder, length)]
 
@@ -201,3 +201,7 @@ def _norms(encoder: "Encoder", length: int) -> Iterator[str]:
             tokens, places = encoder.embedding(ids).norm(dim=-1), added.norm(dim=-1)
             means = f"token vectors {tokens.mean():.2f}, position table {places.mean():.2f}"
             yield f"mean norm: {means}"
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'s' * (number != 1)}"

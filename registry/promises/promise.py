@@ -77,7 +77,8 @@ def known(table: Table, name: str) -> Promise:
     """
     all_of_them = promises_of(table)
     if name not in all_of_them:
-        raise UnknownNameError(f"promise of a {table.kind}", name, sorted(all_of_them))
+        article = "an" if table.kind[0] in "aeiou" else "a"
+        raise UnknownNameError(f"promise of {article} {table.kind}", name, sorted(all_of_them))
     return all_of_them[name]
 
 

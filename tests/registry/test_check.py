@@ -274,8 +274,9 @@ def test_the_command_checks_every_part_of_a_file_and_exits_with_1(run: Run) -> N
     assert "fine" not in positions
 
 
-def test_the_command_checks_all_parts_of_a_kind(run: Run) -> None:
-    code, out, _ = run("--kind", "readout", "--only", "only_real_tokens_are_read")
+@pytest.mark.parametrize("words", [("--kind", "readout"), ("readout",), ("readouts",)])
+def test_the_command_checks_all_parts_of_a_kind(run: Run, words: tuple[str, ...]) -> None:
+    code, out, _ = run(*words, "--only", "only_real_tokens_are_read")
     assert code == 0
     assert out.splitlines() == [f"readout {name}: 1 kept" for name in readouts]
 
@@ -294,6 +295,7 @@ def test_quick_leaves_out_what_takes_seconds(run: Run) -> None:
         (["roep", "--kind", "position"], "no position is named 'roep'"),
         (["rope", "--kind", "norm"], "no norm is named 'rope'"),
         (["rope", "--only", "declared_order"], "did you mean 'declared_order_is_true'"),
+        (["xavier", "--only", "it_learns"], "no promise of an initializer is named 'it_learns'"),
         (["missing.py"], "missing.py: no such file"),
         (["registry.problems"], "registry.problems defines no class with a name that extends"),
         (["--kind", "positon"], "no kind is named 'positon'; did you mean 'position'"),

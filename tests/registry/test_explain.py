@@ -157,6 +157,11 @@ def test_explain_prints_sizes_norms_and_parts(capsys: Output, tmp_path: Path) ->
     assert re.search(r"^total +[\d,]+ +[\d,]+$", shown, re.MULTILINE)
 
 
+def test_one_layer_and_one_head_are_no_plural(capsys: Output, tmp_path: Path) -> None:
+    command("explain", config(tmp_path, "n_layers: 1\nn_heads: 1\n"))
+    assert capsys.readouterr().out.startswith("1 layer, 1 head, d_model 64, d_head 64, ")
+
+
 def test_explain_reads_an_encoder_root_and_says_what_it_leaves(
     capsys: Output, tmp_path: Path
 ) -> None:
