@@ -5,7 +5,7 @@ python benchmarks/queries.py [--runs N] [--rounds N]
 Makes N runs of ten scores each and asks every question; a score table read once by SQLite itself
 is the unit, measured in the same rounds. Processor time is counted, so that a crowded machine says
 the same; the least over the rounds is printed. `peak` is what an export holds in memory at most,
-beside one of a tenth of the rows.
+beside one of a tenth of the rows. Exit code 1 when a figure is above its limit.
 """
 
 import argparse
@@ -34,6 +34,9 @@ from store.writing import score_rows
 POSITIONS = ("none", "learned", "rope", "alibi", "t5_bias")
 RATES = (1e-4, 3e-4, 1e-3, 3e-3)
 SEEDS = 20
+# Processor seconds. Two metrics at once are two questions.
+LIMIT, LIMITS = 1.0, {"runs, first page": 0.5, "runs, with start-up": 0.5, "every metric": 2.0}
+WRITE_LIMIT, PEAK_LIMIT = 0.020, 1.5
 WHERE = 'position in ("rope", "alibi") and length >= 64 and metric == "accuracy" and value > 0.9'
 
 
@@ -156,19 +159,26 @@ def main() -> None:
             name: [seconds(ask) for _ in range(given.rounds)] for name, ask in questions.items()
         }
         unit = min(times["read by SQLite"])
+        above: list[str] = []
         print(f"{given.runs} runs, {10 * given.runs} scores; processor seconds, and times the unit")
         for name, found in times.items():
             least = min(found)
-            print(f"  {name:20} {least:8.3f} s {least / unit:8.1f}")
+            limit = LIMITS.get(name, LIMIT)
+            above += [name] * (least > limit)
+            print(f"  {name:20} {least:8.3f} s {least / unit:8.1f}   limit {limit:.1f} s")
         # The first is not counted: it is when the statements are compiled.
         after = range(given.runs, given.runs + given.rounds + 1)
         took = [seconds(partial(write_one, ledger, at)) for at in after]
         wrote = min(took[1:])
+        above += ["write one run"] * (wrote > WRITE_LIMIT)
         print(f"  {'write one run':20} {1000 * wrote:8.1f} ms (100 scores, 1000 points of a curve)")
         path = Path(folder) / "out.csv"
         rows = 10 * given.runs
         small, large = peak(results, path, rows // 10), peak(results, path, rows)
         print(f"  {'export, peak':20} {large:8.1f} MB {large / small:8.1f} times that of a tenth")
+        above += ["export, peak"] * (large > PEAK_LIMIT * small)
+    if above:
+        sys.exit(f"above their limits: {', '.join(above)}")
 
 
 if __name__ == "__main__":

@@ -19,10 +19,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Say which known names are meant, as the tail of a message.
 
     Example: `nearest("studdy", ["study", "task"])` is `"did you mean 'study'? Known: study, task"`.
+    The end of a dotted key stands for the whole.
     """
     names = sorted(set(known))
-    close = get_close_matches(name, names, n=1)
-    guess = f"did you mean {close[0]!r}? " if close else ""
+    whole = [each for each in names if each.endswith(f".{name}")]
+    close = whole[:3] or get_close_matches(name, names, n=1)
+    guess = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
     told = ", ".join(names[:MOST_NAMES]) or "none"
     rest = len(names) - MOST_NAMES
     return f"{guess}Known: {told}{f' and {rest} more' if rest > 0 else ''}"

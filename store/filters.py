@@ -69,6 +69,9 @@ class _Compiler:
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             place = f" at column {error.offset}" if isinstance(error, SyntaxError) else ""
             reason = error.msg if isinstance(error, SyntaxError) else str(error)
+            # The parser gives the end of a text as the beginning of a line that is not there.
+            if isinstance(error, SyntaxError) and not 0 < (error.offset or 0) <= len(self.text):
+                place = f' at its end, column {len(self.text)}: a comparison is like arm == "rope"'
             hint = "; equal is written ==" if ONE_SIGN.search(self.text) else ""
             raise StoreError(f"where {self.text!r}: {reason}{place}{hint}; {ALLOWED}") from error
         return self.boolean(tree.body, 0)

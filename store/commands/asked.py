@@ -1,5 +1,6 @@
 """What the commands that print rows have in common: which runs, and how they are shown."""
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from store.results import Results
     from store.selection import Selection
 
+# What an empty answer lists, where a condition names it.
+NAMED = ("study", "task", "arm", "split", "metric", "length")
 # A terminal shows so many rows unless told otherwise.
 PAGE = 100
 
@@ -119,6 +122,16 @@ class Asked:
         count = write(table, style, self.out, self.overwrite)
         if self.out is not None:
             print(f"{count} rows are in {self.out}", file=sys.stderr)
+        elif count == 0 and style == "table":
+            print(f"no row is of these{self._there()}", file=sys.stderr)
+
+    def _there(self) -> str:
+        """Tell what there is of that which the condition names: it may ask for what is not."""
+        named = [name for name in NAMED if name in re.findall("[a-z_]+", self.where or "")]
+        told = (
+            f"{name}: {', '.join(map(str, sorted(self.results.names(name))))}" for name in named
+        )
+        return "".join(f"; {each}" for each in told)
 
 
 def asking(

@@ -67,7 +67,7 @@ def cost(
     match: dict[str, Any] = {} if length is None else {"length": length}
     found = asked.results.cost(metric=metric, split=split, **_chosen(asked), **match)
     rows, columns = found.rows(), found.columns()
-    _refuse_unknown(asked, rows, metric=metric, split=split)
+    _refuse_unknown(asked, rows, metric=metric, split=split, **match)
     asked.show(rows, columns, [name for name in columns if name != "mixed"])
     warn_of_mixtures(rows)
 
@@ -86,11 +86,14 @@ def changed(asked: Asked) -> None:
     asked.show(rows, [*columns, "first_run"], shown)
 
 
-def _refuse_unknown(asked: Asked, rows: list[dict[str, Any]], **given: str) -> None:
+def _refuse_unknown(asked: Asked, rows: list[dict[str, Any]], **given: object) -> None:
     """Tell an empty answer to a question that was mistyped from one to which there is nothing."""
     for field, value in given.items() if not rows else ():
         known = asked.results.names(field)
         if known and value not in known:
+            if not isinstance(value, str):
+                there = ", ".join(map(str, sorted(known)))
+                raise StoreError(f"no score has the {field} {value}; there are {there}")
             raise StoreError(f"no {field} is named {value!r}; {nearest(value, known)}")
 
 

@@ -61,3 +61,9 @@ def test_what_does_not_fit_is_named(
     assert capsys.readouterr().err == (
         "too wide for this terminal: value, steps; --columns chooses, --format csv holds all\n"
     )
+
+
+def test_a_mapping_gives_way_before_what_stands_right_of_it() -> None:
+    rows = [{"arm": "rope", "config": {"rate": 0.001}, "tried": 4, "edge": "lowest rate"}]
+    _, shown, left_out = fit(rows, list(rows[0]), 30)
+    assert (shown, left_out) == (["arm", "tried", "edge"], ["config"])

@@ -202,6 +202,9 @@ def test_the_schema_tells_every_table_view_and_column() -> None:
         (["scores", "--group-by", "positon"], "did you mean 'position'?"),
         (["scores", "--columns", "valu"], "there is no column 'valu'"),
         (["cost", "--split", "tests"], "did you mean 'test'?"),
+        (["cost", "--length", "63"], "no score has the length 63; there are "),
+        (["scores", "--where", "learning_rate > 0"], "did you mean 'training.learning_rate'?"),
+        (["runs", "--where", "arm =="], "a comparison is like arm =="),
         (["export", "run"], "'run' cannot be exported"),
         (["diff", "1"], "Missing argument"),
     ],
@@ -210,3 +213,9 @@ def test_what_is_mistyped_is_told(filled: str, words: list[str], message: str) -
     result = call(*words, "--storage", filled)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_an_empty_answer_tells_what_there_is(filled: str) -> None:
+    result = call("scores", "--where", "metric == 'skil'", "--storage", filled)
+    assert result.exit_code == 0
+    assert "no row is of these; metric: accuracy" in result.stderr
