@@ -36,7 +36,7 @@ class Alternative:
         return sum(self.skills.values()) / len(self.skills)
 
     def __str__(self) -> str:
-        skills = ", ".join(f"{skill:.2f} at {length}" for length, skill in self.skills.items())
+        skills = ", ".join(f"{skill:z.2f} at {length}" for length, skill in self.skills.items())
         return f"{in_words(self.setting)}: {' and '.join(self.roles)}; skill {skills}"
 
 

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from studies.alternatives import CHOSEN, NEAR, ORACLE, alternatives
+from studies.alternatives import CHOSEN, NEAR, ORACLE, Alternative, alternatives
 from studies.tuning import Chosen, Tried
 from tests.studies.made_up import plan
 
@@ -76,3 +76,9 @@ def test_nothing_is_shown_where_the_chosen_one_is_best_and_alone() -> None:
 
 def test_nothing_is_shown_where_nothing_was_chosen() -> None:
     assert shown(Chosen(None, "all diverged"), ALL, score(0, 32, 0.9)) == {}
+
+
+def test_a_skill_that_rounds_to_zero_has_no_sign() -> None:
+    other = Alternative({"training.learning_rate": 0.01}, (NEAR,), {16: -0.001, 32: -0.02})
+
+    assert str(other) == "learning_rate 0.01: fits as well; skill 0.00 at 16, -0.02 at 32"
