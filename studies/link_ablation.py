@@ -22,12 +22,16 @@ what is enough. Source: Serrano and Smith 2019 (arXiv:1906.03731), whose text ha
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from studies.command import command
 from studies.extrapolation import complete as with_rows
 from studies.hypothesis import Hypothesis
 from studies.study import Budget, Study
+
+if TYPE_CHECKING:
+    from studies.arms import Arm
+    from studies.protocol import Settings
 
 PERFORM = "studies.links.effects:measure"
 
@@ -169,6 +173,16 @@ def settings(panels: list[dict[str, Any]], seeds: int, examples: int) -> dict[st
     }
 
 
+def remark(arm: "Arm", settings: "Settings") -> str:
+    """What must be said beside the results of a control matched in weight."""
+    if arm.overlay is None or arm.over(STUDY.variables)["perform"]["choice"] != "mass":
+        return ""
+    return (
+        "(Where all others together hold less weight than the largest links, all of them are cut; "
+        "relative_mass is the share of that weight that was reached, 1 where it is matched.)"
+    )
+
+
 SMOKE = settings([{**PANELS[0], "steps": 20}], seeds=2, examples=32)
 
 STUDY = Study(
@@ -185,6 +199,7 @@ STUDY = Study(
     },
     complete=with_rows,
     metrics=METRICS,
+    remark=remark,
 )
 
 main = command(STUDY)

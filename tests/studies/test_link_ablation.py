@@ -36,6 +36,12 @@ def test_every_choice_of_links_is_an_arm() -> None:
     assert {one["perform.choice"] for one in ARMS.values()} == set(CHOICES)
 
 
+def test_beside_a_control_of_matched_weight_stands_that_it_may_reach_less(smoke: Plan) -> None:
+    told = {arm for arm, one in smoke.arms.items() if STUDY.remark(one, smoke.settings)}
+    assert told == {"mass", "untrained mass"}
+    assert "relative_mass" in STUDY.remark(smoke.arms["mass"], smoke.settings)
+
+
 def test_every_metric_that_is_shown_is_measured(
     outcomes: dict[str, Outcome],
 ) -> None:
