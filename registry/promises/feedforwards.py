@@ -5,9 +5,11 @@
 # pyright: reportUnknownArgumentType=false
 
 import torch
+from torch import nn
 
-from registry.promises.promise import insist, insist_same, promise
-from registry.promises.subject import WIDTH, Subject, vectors
+from registry.options import options_of
+from registry.promises.promise import Broken, insist, insist_same, promise
+from registry.promises.subject import WIDTH, Subject, only_for, vectors
 
 
 @promise()
@@ -27,3 +29,17 @@ def its_input_is_left_as_it_is(subject: Subject) -> None:
     before = x.clone()
     layer(x)
     insist(torch.equal(x, before), "its input is changed in place")
+
+
+@promise()
+def a_given_d_ff_is_the_width_of_its_map_into_the_stream(subject: Subject) -> None:
+    """`to_model`, by which name initializers that scale by depth know it in every layer."""
+    names = [name for name, _, _ in options_of(subject.part)]
+    only_for("d_ff" in names, "it has no option d_ff")
+    only_for(subject.options.get("match") != "parameters", "its width follows from a plain layer's")
+    found = getattr(subject.with_options(d_ff=24).make(), "to_model", None)
+    if not isinstance(found, nn.Linear):
+        raise Broken(
+            "call the linear map into the stream to_model: initializers look for that name"
+        )
+    insist(found.in_features == 24, f"d_ff = 24, but to_model takes {found.in_features} channels")

@@ -16,6 +16,31 @@ from variants.norms import LayerNorm, RMSNorm
 from variants.readouts import Mean
 
 
+class TwiceAsWide(GELU):
+    """Its hidden layer is twice as wide as was asked for."""
+
+    name = "twice_as_wide"
+    breaks = "a_given_d_ff_is_the_width_of_its_map_into_the_stream"
+
+    def __init__(self, dims: Dims, d_ff: int = 64) -> None:
+        super().__init__(dims, d_ff=2 * d_ff)
+
+
+class NamesItsMapsAnew(FeedForward):
+    """No initializer that scales by depth finds what it writes into the stream."""
+
+    name = "names_its_maps_anew"
+    breaks = "a_given_d_ff_is_the_width_of_its_map_into_the_stream"
+
+    def __init__(self, dims: Dims, d_ff: int = 64) -> None:
+        super().__init__(dims)
+        self.up = nn.Linear(dims.d_model, d_ff, bias=dims.bias)
+        self.down = nn.Linear(d_ff, dims.d_model, bias=dims.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down(self.up(x).relu())
+
+
 class GateInTheWrongHalf(FeedForward):
     """SiLU goes to the half that should be multiplied plainly; all shapes are right.
 
