@@ -64,11 +64,7 @@ def show(
 
     def lines() -> Iterator[str]:
         _load(plugins)
-        if len(words) > 2:
-            rule = f"a part is a kind and a name, or a name alone; got {' '.join(words)!r}"
-            raise ConfigError([Problem("show", rule)])
-        kind, name = (None, *words)[-2:]
-        yield shown(kind, str(name))
+        yield shown(words)
 
     _print(lines)
 

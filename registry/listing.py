@@ -1,7 +1,7 @@
 """What `list` and `show` print: the parts of each kind, and the presets."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 from registry import presets
@@ -70,14 +70,18 @@ def _table_of(kind: str) -> Table:
         raise UnknownNameError("kind", kind, sorted([*error.known, presets.KEY])) from None
 
 
-def shown(kind: str | None, name: str) -> str:
-    """A part or a preset as text; without a kind, the only one of this name.
+def shown(words: Sequence[str]) -> str:
+    """A part or a preset as text: that of a kind and a name, or the only one of a name.
 
     Raises:
         UnknownNameError: If there is no such kind or name.
-        ConfigError: If several kinds have the name, or it is that of a kind.
+        ConfigError: If several kinds have the name, it is that of a kind, or there are more words.
     """
-    kind = kind or _only_kind_of(name)
+    if len(words) > 2:
+        rule = f"a part is a kind and a name, or a name alone; got {' '.join(words)!r}"
+        raise ConfigError([Problem("show", rule)])
+    name = words[-1]
+    kind = words[0] if len(words) == 2 else _only_kind_of(name)
     if kind not in PRESETS:
         return describe(_table_of(kind)[name])
     file, about = presets.file_of(name), presets.about(name)
