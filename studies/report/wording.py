@@ -82,6 +82,8 @@ def _furthest(panel: Panel, threshold: float) -> str:
     found = {arm.name: reach_of(arm, panel, threshold) for arm in panel.arms}
     learned = {name: one for name, one in found.items() if one.learned}
     where, longest = f"on {panel.label}", panel.trained[1]
+    if not any(seed.ended for arm in panel.arms for seed in arm.seeds):
+        return f"{where}, no confirming run is over yet"
     if not learned:
         return f"{where}, no arm reaches skill {threshold:g} at length {longest}"
     furthest = max(one.held or 0 for one in learned.values())

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from studies.reach import Reach
+from studies.report.findings import Arm
 from studies.report.wording import arm_sentence, claims, counts, listed, reach_of, reaches
 from tests.studies.report.synthetic import arm, findings, panel
 
@@ -124,3 +125,9 @@ def test_runs_to_come_are_no_runs_that_ended_without_numbers() -> None:
     waiting = replace(WINNER.seeds[1], run=replace(WINNER.seeds[1].run, status="planned"))
     told = counts(findings(panel(replace(WINNER, seeds=[WINNER.seeds[0], waiting]))))
     assert told == "1 confirming run; 1 still to be done"
+
+
+def test_before_the_first_confirming_run_nothing_is_said_to_fall_short() -> None:
+    told = reaches(findings(panel(Arm("rope", []), Arm("learned", []))))
+
+    assert told == "on shift, no confirming run is over yet."
