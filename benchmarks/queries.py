@@ -9,6 +9,7 @@ beside one of a tenth of the rows. Exit code 1 when a figure is above its limit.
 """
 
 import argparse
+import math
 import resource
 import subprocess
 import sys
@@ -34,9 +35,11 @@ from store.writing import score_rows
 POSITIONS = ("none", "learned", "rope", "alibi", "t5_bias")
 RATES = (1e-4, 3e-4, 1e-3, 3e-3)
 SEEDS = 20
-# Processor seconds; the imports are only there to be compared with.
+# Processor seconds. Without a limit: what is there to be compared with, and the means of every
+# metric of every study at once, which no question asks for.
 FIRST_PAGE = {"runs, first page": 0.5, "runs, with start-up": 0.5}
-LIMIT, LIMITS = 1.0, {**FIRST_PAGE, "imports alone": float("inf")}
+UNLIMITED = dict.fromkeys(("read by SQLite", "imports alone", "every metric"), math.inf)
+LIMIT, LIMITS = 1.0, {**FIRST_PAGE, **UNLIMITED}
 WRITE_LIMIT, PEAK_LIMIT = 0.020, 1.5
 WHERE = 'position in ("rope", "alibi") and length >= 64 and metric == "accuracy" and value > 0.9'
 
@@ -173,7 +176,8 @@ def main() -> None:
             least = min(found)
             limit = LIMITS.get(name, LIMIT)
             above += [name] * (least > limit)
-            print(f"  {name:20} {least:8.3f} s {least / unit:8.1f}   limit {limit:.1f} s")
+            told = f"   limit {limit:.1f} s" if math.isfinite(limit) else ""
+            print(f"  {name:20} {least:8.3f} s {least / unit:8.1f}{told}")
         # The first is not counted: it is when the statements are compiled.
         after = range(given.runs, given.runs + given.rounds + 1)
         took = [seconds(partial(write_one, ledger, at)) for at in after]

@@ -64,15 +64,16 @@ def _reach(
 def _longest_trained(session: Session, groups: Mapping[Key, Group]) -> dict[Cell, int]:
     """The longest length that each arm was trained on, where its configs say so."""
     lengths = whole_value("training.train_lengths")
-    known: dict[int, Any] = {
-        number: given for number, given in session.execute(select(ConfigRow.id, lengths))
+    longest: dict[int, int] = {
+        number: given[-1]
+        for number, given in session.execute(select(ConfigRow.id, lengths))
+        if isinstance(given, list) and given and isinstance(given[-1], int)
     }
     found: dict[Cell, int] = {}
-    for group in groups.values():
-        for cell, config in group.sources:
-            given = known[config]
-            if isinstance(given, list) and given and isinstance(given[-1], int):
-                found[cell] = max(found.get(cell, 0), given[-1])
+    # Groups of several lengths are of the same configs.
+    for cell, config in {source for group in groups.values() for source in group.sources}:
+        if config in longest:
+            found[cell] = max(found.get(cell, 0), longest[config])
     return found
 
 
