@@ -199,6 +199,7 @@ STUDY = Study(
     },
     complete=with_rows,
     metrics=METRICS,
+    beside=("relative_mass",),
     remark=remark,
 )
 

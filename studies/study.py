@@ -53,6 +53,7 @@ class Study:
             a row for every tested length.
         metrics: What its tables show of a way to do runs that measures much, each with its title;
             by default everything that is measured on tests.
+        beside: Metrics of which a reader needs the means of both arms beside each verdict.
         remark: A remark that belongs beside every result of an arm, or "".
         plugins: Files and modules that register what it needs, for its workers too.
         file: The file that describes it, where that is no module.
@@ -69,6 +70,7 @@ class Study:
     complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _as_it_is
     remark: Callable[["Arm", "Settings"], str] = _nothing
     metrics: Mapping[str, str] = field(default_factory=dict[str, str])
+    beside: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
     file: Path | None = None
     called: str = ""

@@ -1,9 +1,11 @@
 """Verdicts: from the confirming runs of a plan to what the seeds say about its hypotheses."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import fsum
 from typing import TYPE_CHECKING
 
-from studies.answer import ArmResult
+from studies.answer import ArmResult, number
 from studies.plan import Plan
 from studies.settings import RunConfig, task_of
 from studies.statistics.frozen import Frozen
@@ -20,8 +22,33 @@ def verdicts(plan: Plan, gathered: Sequence[ArmResult], frozen: Frozen) -> list[
     from studies.contrasts import asked
 
     study = plan.settings.study
-    outcomes = {(one.cell.task, one.cell.arm): outcome_of(plan, one) for one in gathered}
-    return judge(asked(plan), outcomes, frozen, study.threshold)
+    results = {(one.cell.task, one.cell.arm): one for one in gathered}
+    outcomes = {cell: outcome_of(plan, one) for cell, one in results.items()}
+    judged = judge(asked(plan), outcomes, frozen, study.threshold)
+    return [_with_beside(verdict, plan, results) for verdict in judged]
+
+
+def _with_beside(
+    verdict: Verdict, plan: Plan, results: Mapping[tuple[str, str], ArmResult]
+) -> Verdict:
+    """Note what the arms of a verdict measured beside its metric, where the study asks for it."""
+    claim = verdict.hypothesis
+    if verdict.status == "not tested":
+        return verdict
+    arms = {arm: results[claim.panel, arm] for arm in (claim.arm, claim.against)}
+    notes: list[str] = []
+    for metric in plan.study.beside:
+        means = {arm: _mean(one, metric, claim.lengths) for arm, one in arms.items()}
+        told = [f"{arm} {number(mean)}" for arm, mean in means.items() if mean is not None]
+        title = plan.study.metrics.get(metric, metric)
+        notes += [f"{title[:1].upper()}{title[1:]}: {', '.join(told)}."] if told else []
+    return replace(verdict, notes=(*verdict.notes, *notes))
+
+
+def _mean(result: ArmResult, metric: str, lengths: Sequence[int]) -> float | None:
+    found = [result.interval(metric, length) for length in lengths]
+    means = [one.mean for one in found if one is not None]
+    return fsum(means) / len(means) if len(means) == len(lengths) else None
 
 
 def outcome_of(plan: Plan, result: ArmResult) -> ArmOutcome:

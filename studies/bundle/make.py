@@ -12,8 +12,8 @@ from studies.bundle.manifest import NAME, digest_of, write_manifest
 from studies.bundle.readme import text_of
 from studies.bundle.sources import FOLDER, bring_sources
 from studies.recall import plan_of, words_behind
-from studies.report.gather import command_of
 from studies.report.make import make_report
+from studies.report.provenance import command_of
 from studies.report.stored import Stored
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from studies.freezing import protocol_of
 from studies.gathering import gather
 from studies.matching import Match, matched
 from studies.plan import Plan
-from studies.report.gather import differences as changed
+from studies.report.differences import differences as changed
 from studies.study import Budget, Study
 
 D, WIDE = 16, 60

@@ -1,5 +1,6 @@
 """From stored runs to what statistics take: no seed is lost, no score is misplaced."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from studies.answer import ArmResult
+from studies.plan import Plan
 from studies.settings import task_of
 from studies.tuning import Chosen
 from studies.verdicts import metric_of, outcome_of
@@ -89,3 +91,15 @@ def test_primary_verdicts_come_from_the_frozen_plan_and_others_are_exploratory(
         ("further", "supported", False), ("later", "refuted", True)
     ]  # fmt: skip
     assert {one.family for one in found} == {1}
+
+
+def test_what_a_reader_needs_beside_a_verdict_is_noted_with_the_means_of_both_arms(
+    tmp_path: Path,
+) -> None:
+    made = plan(5)
+    asking = Plan(replace(made.study, beside=("exact",)), made.settings)
+
+    [verdict] = MadeUp(tmp_path, asking, {"rope": FAR, "learned": NEAR}).verdicts
+
+    # The means of FAR and NEAR at length 32.
+    assert verdict.notes[-1] == "Exact: rope .90, learned .30."

@@ -1,6 +1,6 @@
-"""What a report gathers from a plan."""
+"""What a report tells of the differences between arms."""
 
-from studies.report.gather import differences
+from studies.report.differences import differences
 from tests.studies.made_up import plan
 
 
