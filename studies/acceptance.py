@@ -37,12 +37,24 @@ SETTINGS: dict[str, Any] = {
     "study": {"arms": {"given": {}}, "seeds": 1, "panels": [{"label": "acceptance", "task": TASK}]},
 }
 
+METRICS = {
+    "passed": "checks that passed",
+    "failed": "checks that failed",
+    "loss_before": "loss before training, in nats",
+    "loss_after": "loss after it",
+    "accuracy": "accuracy after it",
+    "overfit_accuracy": "accuracy on what is learned by heart",
+    "overfit_steps": "steps until that",
+    "parity_error": "largest difference from torch's own layer",
+}
+
 STUDY = Study(
     name="acceptance",
     question="Is this encoder right?",
     text=__doc__ or "",
     variables=("encoder", "model"),
     budgets={"quick": Budget("half a minute", SETTINGS)},
+    metrics=METRICS,
 )
 
 

@@ -27,9 +27,9 @@ def accept(
     """Check one model in four layers: structure, numerics, learning, parity.
 
     Each check is a metric, 1 where it passed, 0 where it failed, none where it cannot be asked;
-    beside them stand the numbers that the checks saw: `first_loss`, `loss_before`, `loss_after`,
-    `accuracy`, `overfit_accuracy`, `overfit_steps`, `parity_error`. The words are in the
-    provenance of the run.
+    `passed` and `failed` count them. Beside them stand the numbers that the checks saw:
+    `first_loss`, `loss_before`, `loss_after`, `accuracy`, `overfit_accuracy`, `overfit_steps`,
+    `parity_error`. The words are in the provenance of the run.
 
     Args:
         work: The run.
@@ -40,6 +40,9 @@ def accept(
     subject = Subject(work, overfit_examples, overfit_steps, overfit_rate)
     findings = [_asked(check, subject) for check in CHECKS]
     scores = [measured for one in findings for measured in _measured(one, subject.length)]
+    for status in ("passed", "failed"):
+        count = sum(one.status == status for one in findings)
+        scores.append(Measured("test", subject.length, status, len(findings), float(count)))
     sizes = [one.numel() for one in subject.model.parameters()]
     return Outcome(
         scores=scores,

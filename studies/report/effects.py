@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 LINEAR = 2.0
 """Up to here the axis is linear, beyond it logarithmic."""
+TICKS = (1, 2, 5, 10, 20, 50, 100, 1000)
 
 
 def effects(verdicts: Sequence["Verdict"]) -> "Figure | None":
@@ -25,6 +26,8 @@ def effects(verdicts: Sequence["Verdict"]) -> "Figure | None":
     shown = [(one, one.effect) for one in verdicts if one.effect is not None]
     if not shown:
         return None
+    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+
     figure, (axes,) = new_figure(PAGE, 0.75 + 0.27 * len(shown))
     axes.axvspan(-1, 1, color=SHADE, linewidth=0)
     axes.axvline(0, color=FAINT, linewidth=0.8)
@@ -38,6 +41,9 @@ def effects(verdicts: Sequence["Verdict"]) -> "Figure | None":
         axes.plot([effect / delta], [row], "o", color=colour, markersize=5, markerfacecolor=face)
     axes.set_xscale("symlog", linthresh=LINEAR)
     axes.margins(x=0.06)
+    axes.xaxis.set_major_locator(FixedLocator([*(-one for one in TICKS), 0, *TICKS]))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.set_yticks(range(len(shown)), [one.hypothesis.name for one, _ in shown])
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)

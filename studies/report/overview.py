@@ -14,6 +14,7 @@ from studies.report.effects import effects
 from studies.report.figures import figures
 from studies.report.findings import Findings
 from studies.report.make import findings_of
+from studies.report.numbers import plain
 from studies.report.page import environment
 from studies.report.style import style
 from studies.report.wording import ORDER, counts
@@ -92,6 +93,16 @@ class Entry:
     def tally(self) -> list[int]:
         """How many primary claims came to each status, in the order of `wording.ORDER`."""
         return [sum(one.status == status for one in self.primary) for status in ORDER]
+
+    @property
+    def alone(self) -> list[tuple[str, float]]:
+        """What a study of one arm and one seed, which compares nothing, measured."""
+        seeds = [seed for p in self.findings.panels for arm in p.arms for seed in arm.seeds]
+        if len(seeds) != 1 or self.findings.verdicts:
+            return []
+        (panel,) = self.findings.panels
+        own = {metric: value for (_, metric, _), value in seeds[0].values.items()}
+        return [(panel.titles.get(one, one), own[one]) for one in panel.metrics if one in own]
 
     @property
     def basis(self) -> str:
@@ -184,6 +195,7 @@ def write_overview(
         pictures=pictures,
         command=command,
         said=_said,
+        num=plain,
         waiting=[(name, about) for name, about in known if name not in told],
     )
     out.write_text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", encoding="utf-8")
@@ -197,7 +209,9 @@ def _said(verdict: "Verdict") -> str:
 
 
 def _figure(entry: Entry) -> "tuple[Figure, str] | None":
-    """The effects of all claims; without any, the first figure of the report."""
+    """The effects of all claims; without any, the first figure of the report, if it compares."""
+    if entry.alone:
+        return None
     drawn = effects(entry.findings.verdicts)
     if drawn is not None:
         return drawn, CAPTION

@@ -339,6 +339,7 @@ def test_what_was_found_is_printed_and_stored(
     values = {one.metric: one.value for one in scores}
     assert values["each_head_owns_its_channels"] == 0
     assert values["sequences_do_not_see_each_other"] == 1
+    assert (values["failed"], values["passed"]) == (1, len(structure.CHECKS) - 1)
 
 
 def test_a_description_tells_every_check_and_asks_none(

@@ -104,6 +104,14 @@ def test_without_an_effect_the_first_figure_of_the_report_is_shown(tmp_path: Pat
     assert "![The first figure of the report](found/lengths.png)" in page
 
 
+def test_a_single_run_compares_nothing_and_tells_what_it_measured(tmp_path: Path) -> None:
+    lone = replace(panel(arm("given", (1.0, 0.5, 0.25))), lengths=[64], titles={"skill": "how far"})
+    entry = Entry(findings(lone, verdicts=[], study="lengths"), "quick", 1)
+    page = page_of(tmp_path, entry)
+    assert "| how far | 0.25 |" in page
+    assert "![" not in page
+
+
 def test_the_command_leaves_out_where_it_was_stored() -> None:
     typed = "python -m studies.lengths --storage sqlite:///a.db --seeds=3 --workers=2 --arms 'a, b'"
     entry = Entry(replace(told(), command=typed), "quick", 2)
