@@ -83,6 +83,9 @@ def _values(scores: Iterable["Score"]) -> dict[tuple[str, str, int], list[float]
 
 def sentence(plan: Plan, result: ArmResult) -> str:
     """What became of an arm: holds, falls below the threshold, or did not learn."""
+    if result.runs and result.count("not_applicable") == len(result.runs):
+        reasons = sorted({(run.reason or "it cannot be asked").rstrip(".") for run in result.runs})
+        return f"does not apply: {'; '.join(reasons)}."
     if plan.study.metrics or not plan.config(result.cell).scored:
         verb = "is" if len(result.runs) == 1 else "are"
         done = f"{share(result.count('done'), len(result.runs), 'run')} {verb} done."

@@ -199,7 +199,7 @@ STUDY = Study(
     },
     complete=with_rows,
     metrics=METRICS,
-    beside=("relative_mass",),
+    beside=("relative_mass", "accuracy_uncut"),
     remark=remark,
 )
 

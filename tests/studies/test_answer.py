@@ -89,6 +89,17 @@ def test_an_arm_without_a_learning_rate_says_why() -> None:
     assert said == "has no result: training diverged at every setting."
 
 
+def test_an_arm_that_does_not_apply_says_why() -> None:
+    runs: list[Any] = [
+        SimpleNamespace(status="not_applicable", reason="no kernel on this device.")
+        for _ in range(2)
+    ]
+
+    said = sentence(PLAN, ArmResult(Cell(0, "shift", "rope"), runs, Chosen({RATE: 3e-3}), {}))
+
+    assert said == "does not apply: no kernel on this device."
+
+
 def test_a_seed_without_a_value_is_one_that_did_not_hold() -> None:
     said = sentence(
         PLAN, result({16: [1.0], 20: [1.0], 32: [1.0]}, statuses=("done", "diverged", "diverged"))
