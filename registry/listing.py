@@ -42,10 +42,11 @@ def _hint(kind: str | None, search: str) -> str:
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
-def _tables(kind: str | None) -> list[Table]:
-    if kind in PRESETS:
-        return []
-    return [_table_of(kind)] if kind else [TABLES[key] for key in sorted(TABLES)]
+def _tables(kind: str | None) -> Iterator[Table]:
+    if kind is None:
+        yield from (TABLES[key] for key in sorted(TABLES))
+    elif kind not in PRESETS:
+        yield _table_of(kind)
 
 
 def _sections(kind: str | None, search: str) -> Iterator[Section]:

@@ -73,7 +73,8 @@ def test_the_commands_of_the_readme_work(
     code = run_here(command)
 
     out, err = capsys.readouterr()
-    assert (code or 0, err) == (0, "")
+    # The database of the reader has few runs, of which some questions find none.
+    assert (code or 0, err.removesuffix("no row is of these\n")) == (0, "")
     assert out
 
 

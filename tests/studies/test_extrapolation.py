@@ -125,6 +125,7 @@ def test_a_study_stores_every_run_and_prints_its_answer(finished: tuple[Path, st
         assert word in printed
     assert (
         printed.count("did not learn")
+        + printed.count("learned in")
         + printed.count("falls below")
         + printed.count("holds to length")
         == 2

@@ -43,7 +43,7 @@ def test_quick_is_the_protocol_that_its_text_promises() -> None:
     runs = everything(made)
 
     assert len(runs) == 2 * 6 * (3 + 8)
-    assert {(run.task, run.steps) for run in runs} == {("shift", 500), ("nearest_marked", 600)}
+    assert {(run.task, run.steps) for run in runs} == {("shift", 400), ("nearest_marked", 500)}
     assert sorted({run.config["training"]["learning_rate"] for run in runs}) == [1e-3, 3e-3, 1e-2]
     config = runs[0].config
     assert config["training"] | {"steps": 0} == {
