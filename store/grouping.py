@@ -1,7 +1,9 @@
 """Group scores by what their runs are: one pass in the database, then seeds and mixtures."""
 
+import gc
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -68,19 +70,32 @@ def grouped(session: Session, selection: Selection, by: Sequence[str]) -> dict[K
     names = [*fixed, *CELL, *of_config, *columns]
     own, ends = ([names.index(name) for name in each] for each in (by, SPLIT_METRIC))
     found: dict[Key, Group] = {}
-    for source, parts, values in _parts(session, selection, columns):
-        cell, config = source
-        known = (*fixed.values(), *cell, *(each[config] for each in of_config.values()))
-        for part in parts:
-            row = (*known, *part.key)
-            key = (tuple([row[at] for at in own]), row[ends[0]], row[ends[1]])
-            group = found.get(key)
-            if group is None:
-                group = found[key] = Group()
-            group.sources.append(source)
-            group.seeds.append(part.seeds)
-            group.values.append(part.of(values))
+    with _uncollected():
+        for source, parts, values in _parts(session, selection, columns):
+            cell, config = source
+            known = (*fixed.values(), *cell, *(each[config] for each in of_config.values()))
+            for part in parts:
+                row = (*known, *part.key)
+                key = (tuple([row[at] for at in own]), row[ends[0]], row[ends[1]])
+                group = found.get(key)
+                if group is None:
+                    group = found[key] = Group()
+                group.sources.append(source)
+                group.seeds.append(part.seeds)
+                group.values.append(part.of(values))
     return _sorted(found)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Put off the search for garbage: all that is read is kept, and nothing refers to itself."""
+    searched = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if searched:
+            gc.enable()
 
 
 def _parts(

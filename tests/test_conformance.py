@@ -18,8 +18,15 @@ from registry.table import TABLES
 ROOT = Path(__file__).parents[1]
 CAPTURE = "it_is_captured_whole_by_dynamo"
 PROMISING = [table for table in TABLES.values() if table.promises]
-CAPTURED = [table.kind for table in PROMISING if CAPTURE in promises_of(table)]
 PARTS = [(table.kind, name) for table in PROMISING for name in table]
+
+
+@pytest.mark.slow
+def test_all_that_promise_it_are_captured_whole() -> None:
+    # In a process of its own: the checks of shapes that tests add cannot be captured.
+    words = [sys.executable, "-m", "registry", "check", "--only", CAPTURE]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def dear_trials() -> Iterator[Any]:
@@ -42,18 +49,3 @@ def test_a_part_keeps_the_promises_of_its_kind(kind: str, name: str) -> None:
 def test_a_part_keeps_what_takes_longer_to_see(kind: str, name: str, promise: str) -> None:
     report = check(TABLES[kind][name], only=[promise])
     assert report.ok, str(report)
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [
-        pytest.param(["rope"], marks=pytest.mark.slow),
-        *(pytest.param(["--kind", kind], marks=pytest.mark.slow) for kind in CAPTURED),
-    ],
-    ids=" ".join,
-)
-def test_encoders_are_captured_whole(parts: list[str]) -> None:
-    # In a process of its own: the checks of shapes that tests add cannot be captured.
-    words = [sys.executable, "-m", "registry", "check", *parts, "--only", CAPTURE]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
