@@ -2,7 +2,7 @@
 
 import gc
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -87,7 +87,7 @@ def grouped(session: Session, selection: Selection, by: Sequence[str]) -> dict[K
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def _uncollected() -> Generator[None]:
     """Put off the search for garbage: all that is read is kept, and nothing refers to itself."""
     searched = gc.isenabled()
     gc.disable()
