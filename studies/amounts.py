@@ -6,6 +6,16 @@ def share(count: int, total: int, noun: str) -> str:
     return f"{count} of {total} {noun if total == 1 else noun + 's'}"
 
 
+def runs_done(count: int, total: int) -> str:
+    """How many runs are done: "2 of 3 runs are done", "1 of 1 run is done"."""
+    return f"{share(count, total, 'run')} {'is' if total == 1 else 'are'} done"
+
+
+def seldom_learned(learned: int, seeds: int) -> str:
+    """That an arm did not learn, or not in all of its seeds: "learned in 3 of 5 seeds only"."""
+    return f"learned in {share(learned, seeds, 'seed')} only" if learned else "did not learn"
+
+
 def short_of(value: float, threshold: float) -> str:
     """A value below a threshold, with the digits that show that it is: "0.72", "0.7996"."""
     digits = 2

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from store.intervals import Interval, t_interval
-from studies.amounts import share, short_of
+from studies.amounts import runs_done, seldom_learned, share, short_of
 from studies.plan import Cell, Plan
 from studies.reach import Reach, reach
 from studies.tuning import in_words
@@ -87,9 +87,8 @@ def sentence(plan: Plan, result: ArmResult) -> str:
         reasons = sorted({(run.reason or "it cannot be asked").rstrip(".") for run in result.runs})
         return f"does not apply: {'; '.join(reasons)}."
     if plan.study.metrics or not plan.config(result.cell).scored:
-        verb = "is" if len(result.runs) == 1 else "are"
-        done = f"{share(result.count('done'), len(result.runs), 'run')} {verb} done."
-        return " ".join([done, *_remarks(plan, result)])
+        done = runs_done(result.count("done"), len(result.runs))
+        return " ".join([f"{done}.", *_remarks(plan, result)])
     threshold = plan.settings.study.threshold
     config = plan.config(result.cell)
     longest = config.training.train_lengths[1]
@@ -111,10 +110,8 @@ def sentence(plan: Plan, result: ArmResult) -> str:
 
 
 def _missed(result: ArmResult, longest: int, threshold: float) -> str:
-    """That an arm did not learn, or not in all of its seeds."""
     values = result.values.get(("test", "skill", longest), [])
-    kept = sum(value >= threshold for value in values)
-    return f"learned in {share(kept, len(result.runs), 'seed')} only" if kept else "did not learn"
+    return seldom_learned(sum(value >= threshold for value in values), len(result.runs))
 
 
 def _ended(result: ArmResult) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from studies.amounts import share, short_of
+from studies.amounts import runs_done, seldom_learned, share, short_of
 from studies.hypothesis import SIGNS
 from studies.reach import Reach, reach
 from studies.report.findings import Arm, Findings, Panel
@@ -75,7 +75,7 @@ def reaches(findings: Findings) -> str:
 
 def _learned(panel: Panel, threshold: float) -> str:
     learned = sum(bool(reach_of(arm, panel, threshold).learned) for arm in panel.arms)
-    return f"{learned} of {len(panel.arms)} arms on {panel.label}"
+    return f"{share(learned, len(panel.arms), 'arm')} on {panel.label}"
 
 
 def _furthest(panel: Panel, threshold: float) -> str:
@@ -115,7 +115,7 @@ def reach_of(arm: Arm, panel: Panel, threshold: float) -> Reach:
 def arms_of(names: list[str], panel: Panel) -> str:
     """Arms by name where they are few, else how many they are."""
     if len(names) > NAMED:
-        return f"{len(names)} of {len(panel.arms)} arms"
+        return share(len(names), len(panel.arms), "arm")
     return listed([f"“{name}”" if name in WORDS else name for name in names])
 
 
@@ -130,9 +130,7 @@ def arm_sentence(arm: Arm, panel: Panel, threshold: float) -> str:
         well = len(arm.seeds) - len(arm.lost)
         told = {(seed.run.reason or seed.run.status).rstrip(".") for seed in arm.lost}
         reasons = "; ".join(sorted(told))
-        verb = "is" if len(arm.seeds) == 1 else "are"
-        done = f"{share(well, len(arm.seeds), 'run')} {verb} done"
-        return f"{done}{': ' * bool(reasons)}{reasons}."
+        return f"{runs_done(well, len(arm.seeds))}{': ' * bool(reasons)}{reasons}."
     found, longest = reach_of(arm, panel, threshold), panel.trained[1]
     lost = arm.lost
     told = share(len(lost), len(arm.seeds), "seed")
@@ -141,11 +139,8 @@ def arm_sentence(arm: Arm, panel: Panel, threshold: float) -> str:
         return f"has no result at length {longest}.{tail}"
     if not found.learned:
         kept = sum(value >= threshold for value in arm.values("skill", longest).values())
-        seeds = share(kept, len(arm.seeds), "seed")
-        missed = f"learned in {seeds} only" if kept else "did not learn"
-        return (
-            f"{missed}: skill {short_of(found.skill or 0.0, threshold)} at length {longest}.{tail}"
-        )
+        skill = short_of(found.skill or 0.0, threshold)
+        return f"{seldom_learned(kept, len(arm.seeds))}: skill {skill} at length {longest}.{tail}"
     if found.unasked is not None:
         return f"holds to length {found.held}; it cannot be asked at length {found.unasked}.{tail}"
     if max(panel.lengths) <= longest:

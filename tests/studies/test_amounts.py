@@ -2,7 +2,7 @@
 
 import pytest
 
-from studies.amounts import share, short_of
+from studies.amounts import runs_done, seldom_learned, share, short_of
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,11 @@ def test_a_noun_is_singular_where_there_is_one(count: int, total: int, told: str
 )
 def test_what_falls_short_is_never_shown_as_if_it_did_not(value: float, told: str) -> None:
     assert short_of(value, 0.8) == told
+
+
+def test_seeds_that_learned_and_runs_that_are_done_are_told_once_for_terminal_and_report() -> None:
+    assert [seldom_learned(0, 3), seldom_learned(1, 3)] == [
+        "did not learn",
+        "learned in 1 of 3 seeds only",
+    ]
+    assert [runs_done(1, 1), runs_done(0, 2)] == ["1 of 1 run is done", "0 of 2 runs are done"]
