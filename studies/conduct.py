@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from store.records import FINISHED
 from studies.crew import Crew
-from studies.plan import Cell, Plan
+from studies.plan import Cell, Plan, Setting
 from studies.progress import Progress
 from studies.search import Trials
 from studies.time_left import steps_left
@@ -77,19 +77,31 @@ class Conductor:
         return {number: validation_nll(scores[number]) for number in run_ids}
 
     def advance(self) -> dict[int, str]:
-        """Choose where tuning is over and plan what follows; return the status of every run."""
-        statuses = self.ledger.statuses(self.ids())
-        for cell, numbers in self.tuning.items():
-            if cell in self.chosen or any(statuses[one] not in FINISHED for one in numbers):
-                continue
-            self.chosen[cell] = chosen = self.choose(cell)
-            if chosen.setting is not None:
-                planned = list(self.plan.confirming(cell, chosen.setting))
-                self.confirming[cell] = self.ask_for(planned)
-                if cell.arm in self.rerun:
-                    self.ledger.reset(self.confirming[cell], FINISHED)
-                    self.ask_for(planned)
-        return self.ledger.statuses(self.ids())
+        """Choose where tuning is over and plan what follows; return the status of every run.
+
+        Where all are finished, nothing follows any more: what is returned is what was judged by,
+        since runs finish between one look and the next.
+        """
+        while True:
+            statuses = self.ledger.statuses(self.ids())
+            over = [
+                cell
+                for cell, numbers in self.tuning.items()
+                if cell not in self.chosen and all(statuses[one] in FINISHED for one in numbers)
+            ]
+            if not over:
+                return statuses
+            for cell in over:
+                self.chosen[cell] = chosen = self.choose(cell)
+                if chosen.setting is not None:
+                    self._confirm(cell, chosen.setting)
+
+    def _confirm(self, cell: Cell, setting: Setting) -> None:
+        planned = list(self.plan.confirming(cell, setting))
+        self.confirming[cell] = self.ask_for(planned)
+        if cell.arm in self.rerun:
+            self.ledger.reset(self.confirming[cell], FINISHED)
+            self.ask_for(planned)
 
     def choose(self, cell: Cell) -> Chosen:
         """The setting that the confirming runs of a cell get; the only one where there is one."""

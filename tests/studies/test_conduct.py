@@ -4,6 +4,7 @@ import hashlib
 import inspect
 import platform
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -62,6 +63,25 @@ def test_nothing_is_confirmed_before_tuning_is_over(url: str) -> None:
 
     assert (made.chosen, made.confirming) == ({}, {})
     assert made.expected() == 3 + 2
+
+
+def test_runs_that_end_between_two_looks_at_them_are_still_followed_by_confirming(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = conductor(url)
+    look = made.ledger.statuses
+
+    def last_look_before_they_end(numbers: Sequence[int]) -> dict[int, str]:
+        seen = look(numbers)
+        end(made, dict.fromkeys(RATES, 0.5))
+        return seen
+
+    monkeypatch.setattr(made.ledger, "statuses", last_look_before_they_end)
+
+    assert made.unfinished()
+    assert made.unfinished()
+    [confirming] = made.confirming.values()
+    assert len(confirming) == 2
 
 
 def test_the_lowest_validation_nll_is_chosen_and_test_lengths_have_no_say(url: str) -> None:
