@@ -1,30 +1,48 @@
 """Ask a results database, keep it, and share it."""
 
 import gc
+import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from store.commands.app import app
+if TYPE_CHECKING:
+    import typer
 
-# As `--help` lists them: what is there, one run, questions, the file.
-COMMANDS = (
-    *("studies", "runs", "scores", "curves", "export", "show", "diff"),
-    *("lengths", "best", "cost", "failures", "changed"),
-    *("sql", "schema", "check", "backup", "upgrade", "prune"),
-)
+# Each with the module that holds it, as `--help` lists them: what is there, one run, questions, the
+# file.
+COMMANDS = {
+    **dict.fromkeys(("studies",), "studies"),
+    **dict.fromkeys(("runs", "scores", "curves", "export"), "rows"),
+    **dict.fromkeys(("show", "diff"), "single"),
+    **dict.fromkeys(("lengths", "best", "cost", "failures", "changed"), "questions"),
+    **dict.fromkeys(("sql", "schema", "check", "backup", "upgrade", "prune"), "files"),
+}
 
-for home in ("studies", "rows", "single", "questions", "files"):
-    import_module(f"store.commands.{home}")
-app.registered_commands.sort(
-    key=lambda command: COMMANDS.index(getattr(command.callback, "__name__", ""))
-)
+
+def command_line(names: Sequence[str] = tuple(COMMANDS)) -> "typer.Typer":
+    """Return the command line with all commands, or with those of these names alone."""
+    from store.commands.app import app, new_app
+
+    for home in dict.fromkeys(COMMANDS[name] for name in names):
+        import_module(f"store.commands.{home}")
+    made = {getattr(one.callback, "__name__", ""): one for one in app.registered_commands}
+    chosen = new_app()
+    chosen.registered_commands = [made[name] for name in names]
+    return chosen
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run the command line."""
-    # What is imported stays: to search it for garbage would take a tenth of a short command.
+    # What is imported stays, to the end: to search it for garbage would take a third of the time
+    # of a short command. Nor are commands made that are not asked for.
     gc.set_threshold(100_000)
-    app(args=words, prog_name="python -m store")
+    given = sys.argv[1:] if words is None else list(words)
+    asked = [name for name in given[:1] if name in COMMANDS]
+    try:
+        command_line(asked or tuple(COMMANDS))(args=given, prog_name="python -m store")
+    finally:
+        gc.freeze()
 
 
 if __name__ == "__main__":

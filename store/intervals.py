@@ -1,7 +1,7 @@
 """Confidence intervals for a mean and for a share."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -33,14 +33,19 @@ def t_interval(values: Iterable[float], level: float = 0.95) -> Interval:
         raise StoreError("an interval needs at least one value; got none")
     if not all(map(math.isfinite, found)):
         raise StoreError(f"an interval needs finite values; got {found}")
-    n, mean = len(found), math.fsum(found) / len(found)
+    n, mean = len(found), mean_of(found)
     if n == 1:
         return Interval(mean, None, None, 1)
     if len(set(found)) == 1:
-        return Interval(found[0], found[0], found[0], n)
+        return Interval(mean, mean, mean, n)
     variance = math.fsum([(value - mean) ** 2 for value in found]) / (n - 1)
     half = t_quantile((1 + level) / 2, n - 1) * math.sqrt(variance / n)
     return Interval(mean, mean - half, mean + half, n)
+
+
+def mean_of(values: Sequence[float]) -> float:
+    """Return the mean of one or more values; of equal ones that value, free of rounding."""
+    return values[0] if len(set(values)) == 1 else math.fsum(values) / len(values)
 
 
 def wilson(k: int, n: int, level: float = 0.95) -> Interval:

@@ -1,8 +1,8 @@
 """Questions that are asked of every study: how far, at what cost, what failed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any
 
 from sqlalchemy import Float, cast, exists, func, select
@@ -12,6 +12,7 @@ from store.answers import Cost, Failure, Reach, Summary
 from store.config_columns import whole_value
 from store.configs import leaves_of
 from store.grouping import Cell, Group, Key, grouped
+from store.intervals import mean_of
 from store.options import varying
 from store.records import FINISHED
 from store.rows import ConfigRow, RunRow, ScoreRow
@@ -26,38 +27,52 @@ def reaches(session: Session, selection: Selection, level: float) -> list[Reach]
     by = (*ARM, "length")
     groups = grouped(session, selection, by)
     trained = _longest_trained(session, groups)
-    found: list[Reach] = []
-    for cell, own in groupby(summarized(session, groups, by), key=_cell):
-        steps = [one for one in own if one.group["length"] >= trained.get(cell, 0)]
-        if not steps:
-            continue
-        last = next((one for one in steps if one.mean is None or one.mean < level), steps[-1])
-        key = (tuple(last.group.values()), last.split, last.metric)
-        above = sum(value >= level for value in groups[key].by_seed())
-        found.append(_reach(cell, steps, last, level, above, trained.get(cell)))
-    return found
+    paths = {
+        cell: [key for key in keys if _length(key) >= trained.get(cell, 0)]
+        for cell, keys in groupby(groups, key=lambda key: key[0][:3])
+    }
+    held = {cell: list(takewhile(_holds(groups, level), keys)) for cell, keys in paths.items()}
+    # Intervals are worked out where a path ends, and nowhere else.
+    ends = {cell: keys[: len(held[cell]) + 1][-1] for cell, keys in paths.items() if keys}
+    last = summarized(session, {key: groups[key] for key in ends.values()}, by)
+    return [
+        _reach(cell, [_length(key) for key in held[cell]], one, level, groups[key], trained)
+        for (cell, key), one in zip(ends.items(), last, strict=True)
+    ]
+
+
+def _length(key: Key) -> int:
+    return key[0][-1]
+
+
+def _holds(groups: Mapping[Key, Group], level: float) -> Callable[[Key], bool]:
+    def is_not_below(key: Key) -> bool:
+        values = groups[key].by_seed()
+        return bool(values) and mean_of(values) >= level
+
+    return is_not_below
 
 
 def _reach(
     cell: Cell,
-    steps: Sequence[Summary],
+    held: Sequence[int],
     last: Summary,
     level: float,
-    above: int,
-    trained: int | None,
+    group: Group,
+    trained: Mapping[Cell, int],
 ) -> Reach:
-    fell = last.mean is None or last.mean < level
-    held = [one.group["length"] for one in steps[: steps.index(last)]]
-    if not fell:
-        held = [one.group["length"] for one in steps]
-    falls_at: int | None = last.group["length"] if fell else None
-    if not fell:
-        verdict = f"holds to {held[-1]}"
+    """Say how far an arm held: `last` is where it fell, or the last length where it did not."""
+    length = last.group["length"]
+    falls_at = None if length in held else length
+    if falls_at is None:
+        verdict = f"holds to {length}"
     elif held:
         verdict = f"falls below {level:g} at {falls_at}"
     else:
-        verdict = f"below {level:g} {'where trained' if falls_at == trained else 'from the start'}"
+        at = "where trained" if falls_at == trained.get(cell) else "from the start"
+        verdict = f"below {level:g} {at}"
     numbers = (last.mean, last.low, last.high, last.seeds)
+    above = sum(value >= level for value in group.by_seed())
     return Reach(*cell, verdict, held[-1] if held else None, falls_at, *numbers, above, last.mixed)
 
 

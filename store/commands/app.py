@@ -17,13 +17,21 @@ BAD_INPUT, INTERRUPTED = 2, 130
 
 Storage = Annotated[str, typer.Option(help="Database URL.")]
 
-app = typer.Typer(
-    help="Ask a results database, keep it, and share it.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+
+def new_app() -> typer.Typer:
+    """A command line without commands. It has names for them, even if it gets but one."""
+    made = typer.Typer(
+        help="Ask a results database, keep it, and share it.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    made.callback()(lambda: None)
+    return made
+
+
+app = new_app()
 
 
 def with_results(storage: str, work: Callable[["Results"], None]) -> None:

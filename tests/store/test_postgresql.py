@@ -17,7 +17,7 @@ from sqlalchemy import text
 from typer.testing import CliRunner
 
 from store import Component, Ledger, Results, StoreError, make_engine
-from store.__main__ import app
+from store.__main__ import command_line
 from store.checks import check
 from store.copying import backup
 from store.raw import read_sql
@@ -230,7 +230,7 @@ def test_what_a_server_refuses_is_one_line_without_the_password(server_url: str)
         (server_url.replace("/sandbox_", "/nothing_"), "does not exist"),
         (server_url, "holds no encoder-sandbox tables"),
     ):
-        result = CliRunner().invoke(app, ["runs", "--storage", url])
+        result = CliRunner().invoke(command_line(), ["runs", "--storage", url])
         assert result.exit_code == 2
         assert message in result.stderr
         assert result.stderr.count("\n") == 1

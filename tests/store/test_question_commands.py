@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from store import Component, Ledger
-from store.__main__ import app
+from store.__main__ import command_line
 from store.records import PlannedRun
 from store.rows import ScoreRow
 from store.sources import present_hash
@@ -19,7 +19,7 @@ ARMS = {"none": (0.5, 0.25), "rope": (1.0, 0.75)}
 
 
 def call(*words: str) -> Result:
-    return CliRunner().invoke(app, list(words))
+    return CliRunner().invoke(command_line(), list(words))
 
 
 def answers(*words: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from store import Ledger
-from store.__main__ import app
+from store.__main__ import command_line
 from store.printing import telling
 from store.records import PlannedRun
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def call(*words: str) -> Result:
-    return CliRunner().invoke(app, list(words))
+    return CliRunner().invoke(command_line(), list(words))
 
 
 @pytest.fixture

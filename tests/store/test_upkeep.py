@@ -18,7 +18,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from store import Ledger, Results, StoreError
-from store.__main__ import app
+from store.__main__ import command_line
 from store.checks import check
 from store.copying import backup
 from store.records import PlannedRun
@@ -30,7 +30,7 @@ SCORE = {"split": "test", "length": 8, "metric": "accuracy", "n": 4, "correct": 
 
 
 def call(*words: str) -> Result:
-    return CliRunner().invoke(app, list(words))
+    return CliRunner().invoke(command_line(), list(words))
 
 
 def done(ledger: Ledger, run: PlannedRun, **changes: Any) -> int:

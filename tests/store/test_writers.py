@@ -11,14 +11,14 @@ from pyarrow import parquet
 from typer.testing import CliRunner, Result
 
 from store import Ledger
-from store.__main__ import app
+from store.__main__ import command_line
 from store.records import PlannedRun
 
 MakeRun = Callable[..., PlannedRun]
 
 
 def call(*words: str) -> Result:
-    return CliRunner().invoke(app, list(words))
+    return CliRunner().invoke(command_line(), list(words))
 
 
 @pytest.fixture
