@@ -8,6 +8,7 @@ from registry.choices import Choice
 from registry.config import EncoderConfig
 from registry.describing import columns
 from registry.measuring import by_path, counting, first_scale, sample_of
+from registry.threads import threads
 
 
 def differences(
@@ -58,6 +59,7 @@ def _leaves(prefix: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]
             yield f"{prefix}{key}", str(value)
 
 
+@threads()
 def _measured(config: EncoderConfig, length: int) -> dict[str, str]:
     """Parameters, FLOPs of a forward pass over two sequences, and the first size of states."""
     import torch

@@ -18,6 +18,7 @@ from registry.describing import columns
 from registry.measuring import by_path, counting, sample_of
 from registry.shapes import Shape, tensors_of
 from registry.table import INTERACTIVE, table_of
+from registry.threads import threads
 from registry.watching import Watch, watching
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Explanation:
         )
 
 
+@threads()
 def explain(config: EncoderConfig, length: int = 8) -> Explanation:
     """Build an encoder and run a sample batch of two sequences through it.
 

@@ -53,7 +53,7 @@ STUDY = Study(
     question="Is this encoder right?",
     text=__doc__ or "",
     variables=("encoder", "model"),
-    budgets={"quick": Budget("half a minute", SETTINGS)},
+    budgets={"quick": Budget("ten seconds", SETTINGS)},
     metrics=METRICS,
 )
 

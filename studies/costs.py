@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from registry.threads import threads
 from studies.settings import RunConfig, task_of
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def _parameters(model: "nn.Module") -> int:
     return sum(one.numel() for one in model.parameters())
 
 
+@threads()
 def _flops(model: "nn.Module", config: RunConfig) -> float:
     import torch
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from registry.threads import threads
 from studies.costs import tokens_of
 from studies.data import trained_lengths
 from studies.evaluation import predict
@@ -57,15 +58,11 @@ def _scored_tokens(config: RunConfig) -> int:
     return tokens * settings.position_draws
 
 
+@threads()
 def _timed(config: RunConfig) -> tuple[float, float]:
     """Seconds a token of training, and of scoring."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        model = build_model(config, Seeds(0, 0)).to(getattr(torch, config.training.dtype))
-        return _training(model, config), _scoring(model, config)
-    finally:
-        torch.set_num_threads(before)
+    model = build_model(config, Seeds(0, 0)).to(getattr(torch, config.training.dtype))
+    return _training(model, config), _scoring(model, config)
 
 
 def _training(model: torch.nn.Module, config: RunConfig) -> float:

@@ -1,13 +1,13 @@
 """Scores of a stored model at lengths that its study did not ask for: exploratory ones."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import torch
 
 from registry.problems import ConfigError, Problem
+from registry.threads import threads
 from studies.errors import ModelError
 from studies.evaluation import evaluate
 from studies.loading import config_of, load
@@ -61,7 +61,7 @@ def measure(run: "Run", asked: Asked, storage: str) -> tuple[list[Measured], dic
     task, settings = task_of(config.task), config.evaluation
     refuse_lengths(config, asked.lengths)
     refused: dict[int, str] = {}
-    with _threads(run.provenance.get("threads")):
+    with threads(run.provenance.get("threads") or torch.get_num_threads()):
         scores = evaluate(
             model,
             task,
@@ -75,17 +75,6 @@ def measure(run: "Run", asked: Asked, storage: str) -> tuple[list[Measured], dic
             refused=refused,
         )
     return scores, refused
-
-
-@contextmanager
-def _threads(count: int | None) -> Iterator[None]:
-    """Compute with so many threads, as numbers depend on it."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def add_later_scores(run: "Run", asked: Asked, ledger: "Ledger", storage: str) -> Added:

@@ -14,6 +14,7 @@ from registry.promises.report import Result, Status
 from registry.promises.subject import Subject, is_accepted
 from registry.promises.variations import variations
 from registry.table import Table
+from registry.threads import threads
 
 
 class Trial:
@@ -57,6 +58,7 @@ class Trial:
         finally:
             self.table.added = added
 
+    @threads()
     def result(self, promise: Promise) -> Result:
         """Try one promise."""
         status, detail = self._outcome(promise)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from studies.plan import Plan
 
 LEASE_SECONDS = 3600.0
+THREADS = 1
 
 
 def application(study: Study) -> typer.Typer:
@@ -141,6 +142,7 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
     """Do the run in this process, anew if it was done before, and store it."""
     import torch
 
+    from registry.threads import threads
     from store.connection import make_engine
     from store.environment import environment_facts, git_facts
     from store.ledger import Ledger
@@ -153,7 +155,8 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
     chosen: Any = device_named(device)
     ledger = Ledger.create(storage)
     ledger.describe_study(plan.study.name, plan.study.text)
-    number = ledger.environment(environment_facts({"torch": device_facts(chosen), "threads": 1}))
+    facts = {"torch": device_facts(chosen), "threads": THREADS}
+    number = ledger.environment(environment_facts(facts))
     provenance = {**plan.provenance, "git": git_facts(Path(__file__).parent), "device": chosen}
     plan = replace(plan, environment_id=number, provenance=provenance)
     [cell] = plan.cells()
@@ -167,7 +170,8 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
     if claim is None:
         raise WorkerError("another process checks the same model in this database right now")
     try:
-        outcome = execute(plan.config(cell), claim.run.seed, torch.device(chosen), _counting())
+        with threads(THREADS):
+            outcome = execute(plan.config(cell), claim.run.seed, torch.device(chosen), _counting())
     except KeyboardInterrupt:
         ledger.release(claim)
         raise typer.Exit(INTERRUPTED) from None

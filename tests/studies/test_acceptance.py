@@ -325,14 +325,17 @@ def test_what_was_found_is_printed_and_stored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studies.acceptance_checks.accept.CHECKS", structure.CHECKS)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
     code = call(tmp_path, "--model", f"{HERE}:wrong_heads")
+    torch.set_num_threads(before)
     out = capsys.readouterr().out
     assert code == 1
     assert "✗ each head owns its channels" in out
     assert "suspect: heads are split as (d_head heads)" in out
 
     [run] = Results(f"sqlite:///{tmp_path / 'a.db'}").runs(study="acceptance")
-    assert run.status == "done"
+    assert (run.status, run.provenance["threads"]) == ("done", 1)
     kept = {one["check"]: one for one in run.provenance["acceptance"]}
     assert kept["each_head_owns_its_channels"]["status"] == "failed"
     scores = Results(f"sqlite:///{tmp_path / 'a.db'}").scores(study="acceptance")
