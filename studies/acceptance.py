@@ -16,9 +16,13 @@ where an even guess has 0.69. That it falls says that gradients reach the weight
 the right way, and no more. What was found is stored with the run.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from studies.study import Budget, Study
+from studies.acceptance_checks import KEY
+from studies.study import Budget, Line, Study
+
+if TYPE_CHECKING:
+    from store.records import Run
 
 TASK = {"name": "first_last_match", "alphabet": 62, "answer_at": "prepended"}
 PERFORM = {"name": "studies.acceptance_checks.accept:accept"}
@@ -48,6 +52,19 @@ METRICS = {
     "parity_error": "largest difference from torch's own layer",
 }
 
+
+def lines(run: "Run") -> list[Line]:
+    """What was asked in each layer, for the report: what to suspect stands behind what failed."""
+    return [
+        Line(
+            f"{one['layer']}: {one['check'].replace('_', ' ')}",
+            one["status"],
+            "; ".join([one["detail"], *(f"suspect: {each}" for each in one["suspects"])]),
+        )
+        for one in run.provenance.get(KEY, ())
+    ]
+
+
 STUDY = Study(
     name="acceptance",
     question="Is this encoder right?",
@@ -55,6 +72,7 @@ STUDY = Study(
     variables=("encoder", "model"),
     budgets={"quick": Budget("ten seconds", SETTINGS)},
     metrics=METRICS,
+    lines=lines,
 )
 
 

@@ -1,6 +1,6 @@
 """What a study is: a question, the variables that its arms differ in, and its budgets."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from store.records import Run
     from studies.answer import ArmResult
     from studies.arms import Arm
     from studies.collection import Collection
@@ -30,12 +31,25 @@ class Budget:
     layers: tuple["Layer", ...] = ()
 
 
+@dataclass(frozen=True)
+class Line:
+    """What a run found out in words: what was asked, the outcome in a word or two, the detail."""
+
+    asked: str
+    outcome: str
+    detail: str
+
+
 def _as_it_is(roots: Mapping[str, Any]) -> Mapping[str, Any]:
     return roots
 
 
 def _nothing(arm: "Arm", settings: "Settings") -> str:
     return ""
+
+
+def _wordless(run: "Run") -> Sequence[Line]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -54,6 +68,7 @@ class Study:
         metrics: What its tables show of a way to do runs that measures much, each with its title;
             by default everything that is measured on tests.
         beside: Metrics of which a reader needs the means of both arms beside each verdict.
+        lines: What a run found out in words, for its report.
         remark: A remark that belongs beside every result of an arm, or "".
         plugins: Files and modules that register what it needs, for its workers too.
         file: The file that describes it, where that is no module.
@@ -71,6 +86,7 @@ class Study:
     remark: Callable[["Arm", "Settings"], str] = _nothing
     metrics: Mapping[str, str] = field(default_factory=dict[str, str])
     beside: tuple[str, ...] = ()
+    lines: Callable[["Run"], Sequence[Line]] = _wordless
     plugins: tuple[str, ...] = ()
     file: Path | None = None
     called: str = ""

@@ -2,3 +2,6 @@
 
 `check` is what a check is, `subject` what it looks at, `accept` does them all as a run.
 """
+
+KEY = "acceptance"
+"""Where a run's provenance keeps what was found, in words."""

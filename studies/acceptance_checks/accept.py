@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from studies.acceptance_checks import learning, numerics, parity, structure
+from studies.acceptance_checks import KEY, learning, numerics, parity, structure
 from studies.acceptance_checks.check import Check, Finding, asked
 from studies.acceptance_checks.subject import Subject
 from studies.outcome import Measured, Outcome, Work
@@ -14,8 +14,6 @@ CHECKS: tuple[Check, ...] = (
     *parity.CHECKS,
 )
 VALUES = {"passed": 1.0, "failed": 0.0, "not applicable": None}
-KEY = "acceptance"
-"""Where a run's provenance keeps what was found, in words."""
 
 
 def accept(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from studies.acceptance_checks import KEY
 from studies.command import INTERRUPTED, WORK_FAILED, errors
 from studies.errors import WorkerError
 from studies.study import Study
@@ -52,6 +53,9 @@ def application(study: Study) -> typer.Typer:
         device: Annotated[
             Literal["cpu", "cuda", "auto"], typer.Option(help="Where to compute.")
         ] = "cpu",
+        report: Annotated[
+            Path | None, typer.Option(help="A folder to write a report into, made if missing.")
+        ] = None,
         describe: Annotated[
             bool,
             typer.Option("--describe", help="Print the protocol and the checks; do nothing."),
@@ -64,7 +68,13 @@ def application(study: Study) -> typer.Typer:
                 _describe(plan)
                 return
             run = _done(plan, storage, device)
-        _tell(run, storage)
+            failed = _tell(run, storage)
+            if report is not None:
+                from studies.report.make import make_report
+
+                print(f"report: {make_report(plan, storage, report)}")
+        if failed:
+            raise typer.Exit(WORK_FAILED)
 
     main.__doc__ = study.text
     app.command()(main)
@@ -197,10 +207,8 @@ def _counting() -> Callable[[], None]:
     return step
 
 
-def _tell(run: "Run", storage: str) -> None:
-    """Print what was found; exit 1 where something failed."""
-    from studies.acceptance_checks.accept import KEY
-
+def _tell(run: "Run", storage: str) -> bool:
+    """Print what was found; did something fail?"""
     findings: list[Mapping[str, Any]] = run.provenance[KEY]
     signs = {"passed": "✓", "failed": "✗", "not applicable": "–"}
     layer = ""
@@ -214,5 +222,4 @@ def _tell(run: "Run", storage: str) -> None:
     counts = {status: sum(one["status"] == status for one in findings) for status in signs}
     told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     print(f"\n{told}; run {run.id} in {storage}")
-    if counts["failed"]:
-        raise typer.Exit(WORK_FAILED)
+    return counts["failed"] > 0

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from store.records import Run
     from studies.searching import Point
     from studies.statistics import Verdict
+    from studies.study import Line
     from studies.tasks.task import Floors
 
 
@@ -210,4 +211,5 @@ class Findings:
     command: str
     sources: list[str]
     selection: str = SELECTION["lowest"]
+    lines: list["Line"] = field(default_factory=list["Line"])
     front: Front | None = None

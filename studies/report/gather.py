@@ -44,6 +44,12 @@ def gather(stored: Stored, storage: str, verdicts: Sequence["Verdict"]) -> Findi
         command=command_of(stored),
         sources=sources(plan),
         selection=SELECTION[plan.settings.study.ties],
+        lines=[
+            line
+            for of_cell in seeds.values()
+            for seed in of_cell
+            for line in plan.study.lines(seed.run)
+        ],
     )
 
 

@@ -1,35 +1,73 @@
 """The paragraph and the table that a paper needs to say how the numbers came about."""
 
-from studies.report.findings import Findings
+from studies.report.findings import Findings, Panel
 from studies.report.wording import listed
 
 
 def methods(findings: Findings) -> str:
     """How the study was done, in the words of a methods section."""
+    trained = [panel for panel in findings.panels if panel.task]
+    tuned = any(arm.tuning for panel in findings.panels for arm in panel.arms)
+    told = [
+        _training(findings, trained) if trained else _measuring(findings),
+        _replicates(findings, tuned),
+        "Intervals of means are Student's over seeds; shares of seeds have Wilson's.",
+    ]
+    if trained:
+        told.insert(1, _tuning(findings, tuned))
+    if findings.verdicts:
+        told.append(CONTRASTS)
+    return " ".join([*told, "No seed was dropped."])
+
+
+CONTRASTS = (
+    "Contrasts are tested by a studentized two-sample permutation test over seeds with Holm's "
+    "correction over the family fixed before the first confirming run, and judged by simultaneous "
+    "intervals against the smallest effect of interest."
+)
+
+
+def _training(findings: Findings, trained: list[Panel]) -> str:
     known = findings.hyperparameters
-    tasks = listed([f"{panel.task} ({panel.steps} steps)" for panel in findings.panels])
-    shortest, longest = findings.panels[0].trained
-    seeds = sorted({len(arm.seeds) for panel in findings.panels for arm in panel.arms})
-    counted = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-    tuned = sum(len(arm.tuning) for panel in findings.panels for arm in panel.arms)
-    tuning = (
-        "Each arm tried the same settings on seeds kept apart, and one was chosen: "
-        f"{findings.selection} (nll: validation cross-entropy); test lengths had no say. "
-        if tuned
-        else "Every arm was trained with the same settings; none was tuned. "
+    tasks = listed(
+        [
+            f"{panel.task} ({panel.steps} steps on lengths {panel.trained[0]} to "
+            f"{panel.trained[1]})"
+            for panel in trained
+        ]
     )
     return (
-        f"We trained every arm from scratch on {tasks}, with lengths {shortest} to {longest}, "
-        f"AdamW, batches of {known.get('training.batch_size')} sequences and the "
+        f"We trained every arm from scratch on {tasks}, with AdamW, "
+        f"batches of {known.get('training.batch_size')} sequences and the "
         f"{known.get('training.schedule')} schedule with {known.get('training.warmup_steps')} "
-        f"warm-up steps. {tuning}"
-        f"The chosen setting was then run on {counted} fresh seeds an arm; every arm saw the same "
-        "data and the same test sets in each replicate. Intervals of means are Student's over "
-        "seeds; shares of seeds have Wilson's. Contrasts are tested by a studentized two-sample "
-        "permutation test over seeds with Holm's correction over the family fixed before the "
-        "first confirming run, and judged by simultaneous intervals against the smallest effect "
-        "of interest. No seed was dropped."
+        "warm-up steps."
     )
+
+
+def _measuring(findings: Findings) -> str:
+    labels = listed([panel.label for panel in findings.panels])
+    return f"Nothing was trained: we measured every arm on {labels}."
+
+
+def _tuning(findings: Findings, tuned: bool) -> str:
+    if not tuned:
+        return "Every arm was trained with the same settings; none was tuned."
+    return (
+        "Each arm tried the same settings on seeds kept apart, and one was chosen: "
+        f"{findings.selection} (nll: validation cross-entropy); test lengths had no say."
+    )
+
+
+def _replicates(findings: Findings, tuned: bool) -> str:
+    seeds = sorted({len(arm.seeds) for panel in findings.panels for arm in panel.arms})
+    counted = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    noun = "seed" if seeds == [1] else "seeds"
+    run = (
+        f"The chosen setting was then run on {counted} fresh {noun} an arm"
+        if tuned
+        else (f"It was run on {counted} {noun} an arm")
+    )
+    return f"{run}; every arm saw the same data and the same test sets in each replicate."
 
 
 def latex_table(findings: Findings) -> str:

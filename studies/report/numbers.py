@@ -18,7 +18,17 @@ class Numbers:
         Raises:
             ValueError: If another number has this key.
         """
-        exact, text = _exact(value), plain(value, digits)
+        return self._shown(_exact(value), plain(value, digits), key)
+
+    def quote(self, text: str, key: str) -> str:
+        """Words with numbers in them, as HTML that carries their key.
+
+        Raises:
+            ValueError: If other words have this key.
+        """
+        return self._shown("", text, key)
+
+    def _shown(self, exact: str, text: str, key: str) -> str:
         if self.known.setdefault(key, (exact, text)) != (exact, text):
             raise ValueError(f"two numbers of a page have the key {key!r}")
         shown = html.escape(text)
@@ -81,8 +91,13 @@ def mismatches(page: str, fresh: Numbers) -> list[str]:
     lines = [f"{key}: the page has a number that the database lacks" for key in told.keys() - now]
     lines += [f"{key}: the database has a number that the page lacks" for key in now.keys() - told]
     lines += [
-        f"{key}: the page says {told[key][1]} ({told[key][0]}), the database {text} ({exact})"
-        for key, (exact, text) in now.items()
-        if key in told and told[key] != (exact, text)
+        f"{key}: the page says {_both(told[key])}, the database {_both(now[key])}"
+        for key in told.keys() & now.keys()
+        if told[key] != now[key]
     ]
     return sorted(lines)
+
+
+def _both(number: tuple[str, str]) -> str:
+    exact, text = number
+    return f"{text} ({exact})" if exact else text

@@ -44,10 +44,13 @@ def html_page(findings: Findings) -> tuple[str, Numbers]:
     def num(value: float | None, key: str, digits: int | None = 2) -> Markup:
         return Markup(numbers.show(value, key, digits))
 
+    def quote(text: str, key: str) -> Markup:
+        return Markup(numbers.quote(text, key))
+
     page = environment(autoescape=True).get_template("page.html.j2")
     style_sheet = Markup(_text("page.css"))
     return page.render(
-        _words(findings) | {"figure": figure, "num": num, "css": style_sheet}
+        _words(findings) | {"figure": figure, "num": num, "quote": quote, "css": style_sheet}
     ), numbers
 
 

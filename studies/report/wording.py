@@ -64,13 +64,28 @@ def reaches(findings: Findings) -> str:
     """Which arms hold furthest beyond the trained lengths, and which did not learn, by panel."""
     trained = [panel for panel in findings.panels if panel.has_skill]
     if not trained:
-        names = listed([panel.label for panel in findings.panels])
-        return f"measured were {names}."
+        return outcomes(findings) or f"measured were {listed([p.label for p in findings.panels])}."
     short = [panel for panel in trained if max(panel.lengths) <= panel.trained[1]]
     if len(short) == len(trained) > 1:
         told = [_learned(panel, findings.threshold) for panel in trained]
         return f"skill {findings.threshold:g} at the trained lengths is reached by {listed(told)}."
     return "; ".join(_furthest(panel, findings.threshold) for panel in trained) + "."
+
+
+def outcomes(findings: Findings) -> str:
+    """How often each outcome was found; all but the commonest are named while they are few."""
+    groups: dict[str, list[str]] = {}
+    for line in findings.lines:
+        groups.setdefault(line.outcome, []).append(line.asked)
+    commonest, *others = sorted(groups.items(), key=lambda group: -len(group[1])) or [("", [])]
+    told = [
+        f"{len(asked)} {outcome}" + (f" ({'; '.join(asked)})" if len(asked) <= NAMED else "")
+        for outcome, asked in others
+    ]
+    if not commonest[1]:
+        return ""
+    whole = f"{len(commonest[1])} of {len(findings.lines)} {commonest[0]}"
+    return f"{', '.join([whole, *told])}."
 
 
 def _learned(panel: Panel, threshold: float) -> str:
@@ -120,8 +135,9 @@ def arms_of(names: list[str], panel: Panel) -> str:
 
 
 def listed(names: list[str]) -> str:
-    """Names as one reads them aloud: a, b and c."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    """Names as one reads them aloud: a, b and c; a, d = 1; b and c where commas are in them."""
+    between = "; " if any(", " in name for name in names) else ", "
+    return names[0] if len(names) == 1 else f"{between.join(names[:-1])} and {names[-1]}"
 
 
 def arm_sentence(arm: Arm, panel: Panel, threshold: float) -> str:

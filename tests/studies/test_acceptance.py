@@ -327,7 +327,7 @@ def test_what_was_found_is_printed_and_stored(
     monkeypatch.setattr("studies.acceptance_checks.accept.CHECKS", structure.CHECKS)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
-    code = call(tmp_path, "--model", f"{HERE}:wrong_heads")
+    code = call(tmp_path, "--model", f"{HERE}:wrong_heads", "--report", str(tmp_path / "told"))
     torch.set_num_threads(before)
     out = capsys.readouterr().out
     assert code == 1
@@ -342,6 +342,9 @@ def test_what_was_found_is_printed_and_stored(
     values = {one.metric: one.value for one in scores}
     assert values["each_head_owns_its_channels"] == 0
     assert values["sequences_do_not_see_each_other"] == 1
+    page = (tmp_path / "told/report.md").read_text()
+    assert "4 of 5 passed, 1 failed (structure: each head owns its channels)." in page
+    assert "suspect: heads are split as (d_head heads)" in page
     assert (values["failed"], values["passed"]) == (1, len(structure.CHECKS) - 1)
 
 

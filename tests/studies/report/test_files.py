@@ -10,12 +10,13 @@ import pytest
 from registry.table import TABLES
 from studies.hypothesis import Hypothesis
 from studies.report.files import write_report
-from studies.report.findings import Arm, Findings
+from studies.report.findings import Arm, Findings, Setting
 from studies.report.methods import latex_table, methods
 from studies.report.numbers import mismatches, read_numbers
 from studies.report.page import html_page, markdown_page
 from studies.report.references import cited, known
 from studies.statistics import Verdict
+from studies.study import Line
 from tests.studies.report.synthetic import arm, findings, panel
 
 CLAIM = Hypothesis("further", "RoPE <b>reaches</b> further.", "rope", "learned", "shift", (32, 64))
@@ -121,9 +122,33 @@ def test_a_table_for_latex_escapes_what_latex_reads() -> None:
 
 def test_the_methods_say_how_many_seeds_and_steps() -> None:
     said = methods(findings(panel(WINNER)))
-    assert "shift(k=3) (10 steps), with lengths 2 to 16" in said
-    assert "2 fresh seeds an arm" in said
+    assert "trained every arm from scratch on shift(k=3) (10 steps on lengths 2 to 16)" in said
+    assert "2 seeds an arm" in said
     assert "none was tuned" in said
+
+
+def test_the_methods_say_nothing_of_what_was_not_done() -> None:
+    untrained = methods(findings(replace(panel(WINNER), task="", label="float32, causal")))
+    assert untrained.startswith("Nothing was trained: we measured every arm on float32, causal.")
+    assert "tuned" not in untrained
+    assert "permutation" not in untrained
+
+    setting = Setting("learning_rate 0.01", 0.1, chosen=True, at_edge=False)
+    told = methods(findings(panel(replace(WINNER, tuning=[setting])), verdicts=[JUDGED]))
+    assert "one was chosen" in told
+    assert "The chosen setting was then run on 2 fresh seeds" in told
+    assert "studentized two-sample permutation test" in told
+
+
+def test_what_a_run_found_in_words_stands_on_both_pages() -> None:
+    lines = [Line("parity: a | b", "failed", "0.5 < 1"), Line("loss", "not applicable", "no task")]
+    told = findings(panel(WINNER), lines=lines)
+    page, numbers = html_page(told)
+    assert '<span class="verdict failed">' in page
+    assert "0.5 &lt; 1" in page
+    assert numbers.known["finding1"] == ("", "0.5 < 1")
+    assert mismatches(page, numbers) == []
+    assert r"| parity: a \| b | failed | 0.5 < 1 |" in markdown_page(told, {})
 
 
 def test_every_paper_that_a_part_or_task_names_has_an_entry() -> None:

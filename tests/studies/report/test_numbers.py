@@ -37,6 +37,17 @@ def test_a_changed_number_is_named_with_both_values() -> None:
     assert mismatches(forged, numbers) == ["a: the page says 0.90 (0.5), the database 0.50 (0.5)"]
 
 
+def test_changed_words_with_numbers_in_them_are_named_too() -> None:
+    numbers = Numbers()
+    page = numbers.quote("from 0.84 to <0.72> nats", "loss")
+
+    assert page == '<data value="" data-key="loss">from 0.84 to &lt;0.72&gt; nats</data>'
+    assert mismatches(page, numbers) == []
+    assert mismatches(page.replace("0.84", "0.94"), numbers) == [
+        "loss: the page says from 0.94 to <0.72> nats, the database from 0.84 to <0.72> nats"
+    ]
+
+
 def test_numbers_that_one_side_lacks_are_named() -> None:
     told, now = Numbers(), Numbers()
     page = told.show(0.5, "gone")

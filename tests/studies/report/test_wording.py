@@ -5,6 +5,7 @@ from dataclasses import replace
 from studies.reach import Reach
 from studies.report.findings import Arm
 from studies.report.wording import arm_sentence, claims, counts, listed, reach_of, reaches
+from studies.study import Line
 from tests.studies.report.synthetic import arm, findings, panel
 
 WINNER = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93))
@@ -73,6 +74,15 @@ def test_panels_of_one_length_are_counted() -> None:
 
 def test_a_study_without_claims_is_told_from_one_whose_claims_came_late() -> None:
     assert claims([]) == "This study makes no claim, so none is tested."
+
+
+def test_outcomes_in_words_are_counted_and_the_few_named() -> None:
+    lines = [Line(f"check {number}", "passed", "") for number in range(7)]
+    unlike = replace(panel(WINNER), floors={}, label="acceptance")
+    assert reaches(findings(unlike, lines=lines)) == "7 of 7 passed."
+    lines += [Line("heads", "failed", "5"), Line("a mask", "failed", "6")]
+    assert reaches(findings(unlike, lines=lines)) == "7 of 9 passed, 2 failed (heads; a mask)."
+    assert reaches(findings(unlike)) == "measured were acceptance."
 
 
 def test_where_all_seeds_are_lost_there_is_no_result_and_they_are_counted() -> None:
