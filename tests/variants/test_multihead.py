@@ -16,6 +16,7 @@ from variants.masks import Full, Sizes
 from variants.positions import NoPosition
 
 DIMS = Dims(d_model=8, n_heads=2, d_head=4, n_layers=1)
+SOFTMAX = [name for name, one in registry.attentions.items() if one.softmax]
 FOUR = Dims(d_model=8, n_heads=4, d_head=2, n_layers=1)
 
 
@@ -138,6 +139,25 @@ def test_query_key_norm_bounds_the_scores_however_large_the_states() -> None:
     torch.testing.assert_close(
         ran(made, 1e4 * inputs()) / 1e4, ran(made, 1e6 * inputs()) / 1e6, rtol=1e-3, atol=1e-3
     )
+
+
+@pytest.mark.parametrize("large", [1e30, -3e38])
+def test_states_whose_squares_overflow_are_lost_aloud_by_query_key_norm(large: float) -> None:
+    normed = Heads(4, qk_norm=True).norm(2)(torch.tensor([[large, 1.0], [1e18, -1e18], [0, 0]]))
+    assert normed[0].isnan().all()
+    torch.testing.assert_close(normed[1:], torch.tensor([[1.0, -1], [0, 0]]))
+
+
+@pytest.mark.parametrize("backend", SOFTMAX)
+def test_what_query_key_norm_loses_reaches_the_output_of_every_backend(backend: str) -> None:
+    options = {"name": backend, "qk_norm": True}
+    sizes = {"d_model": 8, "n_heads": 4, "n_layers": 1, "position": "none"}
+    encoder: Any = build_encoder({**sizes, "attention": options}, seed=0).eval()
+    with torch.no_grad():
+        for maps in (encoder.blocks[0].attention.to_q, encoder.blocks[0].attention.to_k):
+            maps.weight.mul_(1e30)
+    hidden = encoder(inputs()).hidden
+    assert hidden.isnan().any(-1).all()
 
 
 @pytest.mark.parametrize("n_kv_heads", [0, 3, 8])

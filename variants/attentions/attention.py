@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from variants.dims import Dims
 from variants.masks.mask import Mask, Sizes
+from variants.norms.norm import over_root_mean_square
 from variants.part import Part
 from variants.positions.position import Position
 
@@ -21,14 +21,24 @@ ROWS = 256
 Scale = Literal["1/sqrt(d_head)", "1/d_head", "none", "learned"]
 
 
-class HeadNorm(nn.RMSNorm):
-    """The norm of queries or keys, which takes its gains to their precision.
+class HeadNorm(nn.Module):
+    """The norm of queries or keys: their root mean square over d_head, then gains.
 
-    Under autocast the two differ, which torch's own norm complains about.
+    States whose squares overflow come out as NaN, as from any norm. Under autocast the gains are
+    taken to the precision of the states.
+
+    Args:
+        d_head: Width of a head.
+        eps: What is added to the mean square.
     """
 
+    def __init__(self, d_head: int, eps: float) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(d_head))
+
     def forward(self, x: Float[Tensor, "*any d_head"]) -> Float[Tensor, "*any d_head"]:
-        return F.rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps)
+        return over_root_mean_square(x, self.eps) * self.weight.to(x.dtype)
 
 
 @dataclass(frozen=True)

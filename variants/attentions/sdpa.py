@@ -85,6 +85,8 @@ class SDPA(Attention):
         mixed = F.scaled_dot_product_attention(
             q, k, v, attn_mask=added, dropout_p=dropout, is_causal=causal
         )
+        if added is None:
+            return mixed.masked_fill(_lost(q, k), torch.nan)
         return mixed if prepared.empty is None else mixed.masked_fill(prepared.empty, 0.0)
 
     def _with_content(
@@ -98,3 +100,15 @@ class SDPA(Attention):
         if prepared.added.dtype == torch.bool:
             return content.masked_fill(~prepared.added, float("-inf"))
         return content + prepared.added
+
+
+@torch.no_grad()
+def _lost(
+    q: Float[Tensor, "batch heads query d_head"], k: Float[Tensor, "batch heads key d_head"]
+) -> Bool[Tensor, "batch heads query 1"]:
+    """Queries whose score with the first key, which each of them may attend to, is NaN.
+
+    Without a mask, torch's kernel for the CPU makes 0 of a row of NaN, and nobody would notice.
+    """
+    first = k[:, :, :1].sum(dim=2, keepdim=True)  # 0 where there are no keys at all
+    return (q * first).sum(dim=-1, keepdim=True).isnan()

@@ -41,6 +41,15 @@ def inverse_root(square: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
     return square.rsqrt().masked_fill(square.isinf(), torch.nan)
 
 
+def over_root_mean_square(
+    x: Float[Tensor, "*any width"], eps: float
+) -> Float[Tensor, "*any width"]:
+    """x / √(mean(x²) + eps) over the last axis; the mean square is held in float32 or better."""
+    exact = x.to(torch.promote_types(x.dtype, torch.float32))
+    square = exact.square().mean(dim=-1, keepdim=True) + eps
+    return (exact * inverse_root(square)).to(x.dtype)
+
+
 def positive(eps: float) -> float:
     """The eps of a norm.
 

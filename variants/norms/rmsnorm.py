@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from variants.dims import Dims
-from variants.norms.norm import Norm, inverse_root, positive
+from variants.norms.norm import Norm, over_root_mean_square, positive
 
 
 class RMSNorm(Norm):
@@ -24,6 +24,4 @@ class RMSNorm(Norm):
         self.weight = nn.Parameter(torch.ones(dims.d_model))
 
     def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
-        exact = x.to(torch.promote_types(x.dtype, torch.float32))
-        square = exact.square().mean(dim=-1, keepdim=True) + self.eps
-        return (exact * inverse_root(square)).to(x.dtype) * self.weight
+        return over_root_mean_square(x, self.eps) * self.weight

@@ -135,6 +135,24 @@ def test_an_empty_row_is_zero_and_leaves_the_gradients_of_the_others_alone(
         torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
 
 
+@each_backend
+@pytest.mark.parametrize("content", [None, False, True], ids=["plain", "bias", "content"])
+@pytest.mark.parametrize("lost", ["queries", "one query", "keys"])
+@pytest.mark.parametrize("mask", [Full(), Causal(), Window(radius=1)], ids=repr)
+def test_lost_queries_and_keys_are_lost_aloud(
+    name: str, content: bool | None, lost: str, mask: Mask
+) -> None:
+    q, k, v = random(3, 1, 2, 4, 8)
+    rows = {"queries": (q, slice(None)), "one query": (q, 2), "keys": (k, slice(None))}
+    states, which = rows[lost]
+    states[:, :, which] = torch.nan
+    position = None if content is None else Given(dims(2, 8), torch.ones(1, 2, 4, 4), content)
+    out = attend(name, q, k, v, mask, position)
+    expected = torch.zeros(4).bool()
+    expected[which if lost == "one query" else slice(None)] = True
+    assert torch.equal(out.isnan().any(-1), expected.expand(1, 2, 4))
+
+
 def bias_of(position: Position) -> Tensor:
     index = torch.arange(3).unsqueeze(0)
     bias = position.bias(index, index)
