@@ -1,5 +1,6 @@
 """The sentences of a report; each follows from the findings and says nothing more."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from studies.amounts import runs_done, seldom_learned, share, short_of
@@ -74,18 +75,18 @@ def reaches(findings: Findings) -> str:
 
 def outcomes(findings: Findings) -> str:
     """How often each outcome was found; all but the commonest are named while they are few."""
+    if not findings.lines:
+        return ""
     groups: dict[str, list[str]] = {}
     for line in findings.lines:
         groups.setdefault(line.outcome, []).append(line.asked)
-    commonest, *others = sorted(groups.items(), key=lambda group: -len(group[1])) or [("", [])]
-    told = [
-        f"{len(asked)} {outcome}" + (f" ({'; '.join(asked)})" if len(asked) <= NAMED else "")
-        for outcome, asked in others
-    ]
-    if not commonest[1]:
-        return ""
-    whole = f"{len(commonest[1])} of {len(findings.lines)} {commonest[0]}"
-    return f"{', '.join([whole, *told])}."
+    commonest, *others = sorted(groups, key=lambda outcome: -len(groups[outcome]))
+    told = [f"{len(groups[commonest])} of {len(findings.lines)} {commonest}"]
+    for outcome in others:
+        asked = groups[outcome]
+        names = f" ({'; '.join(asked)})" if len(asked) <= NAMED else ""
+        told.append(f"{len(asked)} {outcome}{names}")
+    return f"{', '.join(told)}."
 
 
 def _learned(panel: Panel, threshold: float) -> str:
@@ -100,15 +101,15 @@ def _furthest(panel: Panel, threshold: float) -> str:
     if not any(seed.ended for arm in panel.arms for seed in arm.seeds):
         return f"{where}, no confirming run is over yet"
     if not learned:
-        return f"{where}, no arm reaches skill {threshold:g} at length {longest}"
+        only = _seldom(panel, found, threshold)
+        return f"{where}, no arm reaches skill {threshold:g} at length {longest}{only}"
     furthest = max(one.held or 0 for one in learned.values())
     best = [name for name, one in learned.items() if one.held == furthest]
     verb = "stays" if len(best) == 1 else "stay"
     rest = len(learned) - len(best)
     others = f", the {rest} other arms that learned fall earlier" if rest > 1 else ""
     others = ", the other arm that learned falls earlier" if rest == 1 else others
-    idle = [name for name, one in found.items() if not one.learned]
-    missed = f"; {arms_of(idle, panel)} did not learn the trained lengths" if idle else ""
+    missed = _missed(panel, found, threshold)
     if max(panel.lengths) <= longest:
         verb = "reaches" if len(learned) == 1 else "reach"
         held = f"{verb} skill {threshold:g} at length {longest}, the longest tested"
@@ -120,6 +121,42 @@ def _furthest(panel: Panel, threshold: float) -> str:
         )
     held = f"at {threshold:g} skill or above up to length {furthest}"
     return f"{where}, {arms_of(best, panel)} {verb} {held}{others}{missed}"
+
+
+def _missed(panel: Panel, found: Mapping[str, Reach], threshold: float) -> str:
+    """Which arms did not learn, which did in some seeds, and which have no result."""
+    idle = [
+        arm.name
+        for arm in panel.arms
+        if found[arm.name].learned is False and not _learners(arm, panel, threshold)
+    ]
+    empty = [name for name, one in found.items() if one.learned is None]
+    told = f"; {arms_of(idle, panel)} did not learn the trained lengths" if idle else ""
+    told += _seldom(panel, found, threshold)
+    has = "has" if len(empty) == 1 else "have"
+    return told + (f"; {arms_of(empty, panel)} {has} no result" if empty else "")
+
+
+def _seldom(panel: Panel, found: Mapping[str, Reach], threshold: float) -> str:
+    """Which arms learned in some of their seeds, and in too few for their mean."""
+    some = [
+        arm
+        for arm in panel.arms
+        if found[arm.name].learned is False and _learners(arm, panel, threshold)
+    ]
+    if not some:
+        return ""
+    names = arms_of([arm.name for arm in some], panel)
+    if len(some) > 1:
+        return f"; {names} learned in a part of their seeds only"
+    return f"; {names} {seldom_learned(_learners(some[0], panel, threshold), len(some[0].seeds))}"
+
+
+def _learners(arm: Arm, panel: Panel, threshold: float) -> int:
+    """How many seeds learned the trained lengths."""
+    longest = panel.trained[1]
+    values = arm.values("skill", longest) or arm.values("skill", longest, "validation")
+    return sum(value >= threshold for value in values.values())
 
 
 def reach_of(arm: Arm, panel: Panel, threshold: float) -> Reach:
@@ -154,7 +191,7 @@ def arm_sentence(arm: Arm, panel: Panel, threshold: float) -> str:
     if found.learned is None:
         return f"has no result at length {longest}.{tail}"
     if not found.learned:
-        kept = sum(value >= threshold for value in arm.values("skill", longest).values())
+        kept = _learners(arm, panel, threshold)
         skill = short_of(found.skill or 0.0, threshold)
         return f"{seldom_learned(kept, len(arm.seeds))}: skill {skill} at length {longest}.{tail}"
     if found.unasked is not None:

@@ -37,6 +37,28 @@ def test_an_arm_that_did_not_learn_is_never_said_to_have_not_extrapolated() -> N
     )
 
 
+def test_an_arm_that_learned_in_some_seeds_is_neither_idle_nor_a_learner() -> None:
+    torn = arm("torn", (1.0, 0.4, 0.1), (0.1, 0.0, 0.0), (0.2, 0.0, 0.0))
+    other = replace(torn, name="frayed")
+    assert reaches(findings(panel(WINNER, UNTAUGHT, torn))) == (
+        "on shift, rope stays at 0.8 skill or above up to length 64; “none” did not learn the "
+        "trained lengths; torn learned in 1 of 3 seeds only."
+    )
+    assert reaches(findings(panel(WINNER, torn, other))).endswith(
+        "up to length 64; torn and frayed learned in a part of their seeds only."
+    )
+    assert reaches(findings(panel(torn, UNTAUGHT))) == (
+        "on shift, no arm reaches skill 0.8 at length 16; torn learned in 1 of 3 seeds only."
+    )
+
+
+def test_an_arm_without_a_result_is_not_said_to_have_learned_nothing() -> None:
+    said = reaches(findings(panel(WINNER, LOST)))
+    assert said == (
+        "on shift, rope stays at 0.8 skill or above up to length 64; wild has no result."
+    )
+
+
 def test_where_nobody_learned_nobody_wins() -> None:
     assert reaches(findings(panel(UNTAUGHT))) == (
         "on shift, no arm reaches skill 0.8 at length 16."
