@@ -28,10 +28,10 @@ DTYPES = (torch.float64, torch.float32, torch.bfloat16)
 def shapes_and_dtypes_are_kept(subject: Subject) -> None:
     for dtype in DTYPES:
         encoder = in_dtype(subject.encoder(), dtype)
-        for given in (tokens(2, 1), vectors(2, 7, WIDTH).to(dtype)):
+        for given in (tokens(2, 1), vectors(2, 7, WIDTH).to(dtype), tokens(0, 4)):
             out = encoder(given)
             shape, found = (*given.shape[:2], WIDTH), tuple(out.hidden.shape)
-            what = f"{dtype}, length {given.shape[1]}"
+            what = f"{dtype}, batch {given.shape[0]}, length {given.shape[1]}"
             insist(found == shape, f"{what}: states have shape {found}, not {shape}")
             insist(out.hidden.dtype == dtype, f"{what}: states are {out.hidden.dtype}")
             insist(out.hidden.isfinite().all(), f"{what}: a state is not finite")

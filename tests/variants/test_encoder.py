@@ -48,6 +48,15 @@ def test_what_is_not_asked_for_is_none_and_the_rest_has_its_shape(readout: str) 
     assert [weights.shape for weights in full.weights] == [(2, 2, 5, 5)] * 2
 
 
+@pytest.mark.parametrize("position", list(registry.positions))
+def test_a_batch_without_sequences_keeps_its_shape(position: str) -> None:
+    causal_only = registry.positions[position].causal_only
+    encoder = build(position=position, mask="causal" if causal_only else "full", n_layers=1)
+    for training in (True, False):
+        out = encoder.train(training)(torch.zeros(0, 4, dtype=torch.long))
+        assert out.hidden.shape == (0, 4, 16)
+
+
 def test_logits_are_the_readout_through_one_linear_map() -> None:
     encoder = build(n_classes=3, readout="mean")
     out = encoder(tokens())

@@ -1,11 +1,10 @@
 """What positions around another one share."""
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from variants.dims import Dims
-from variants.positions.position import BeyondTableError, Position
+from variants.positions.position import BeyondTableError, Position, reach
 
 
 class Wrapping(Position):
@@ -48,8 +47,7 @@ class Wrapping(Position):
         Raises:
             BeyondTableError: If there is one.
         """
-        # Reading a value stops a whole-graph capture; there the length alone is checked.
-        reached = index.shape[1] if torch.compiler.is_compiling() else int(index.max()) + 1
+        reached = reach(index)
         if reached > self.max_length:
             raise BeyondTableError(
                 f"{self.name} places tokens below max_length={self.max_length}; "

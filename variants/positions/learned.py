@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from variants.dims import Dims
-from variants.positions.position import Beyond, BeyondTableError, Position, lengths
+from variants.positions.position import Beyond, BeyondTableError, Position, lengths, reach
 
 POLICIES: dict[str, Beyond] = {"raise": "raises", "clamp": "clamps", "resample": "resamples"}
 
@@ -54,8 +54,7 @@ class Learned(Position):
             return self._resampled(index)
         if self.beyond == "clamps":
             return self.table(index.clamp(max=self.max_length - 1))
-        # Reading a value stops a whole-graph capture; there the length alone is checked.
-        reached = index.shape[1] if torch.compiler.is_compiling() else int(index.max()) + 1
+        reached = reach(index)
         if reached > self.max_length:
             raise BeyondTableError(
                 f"learned has one row per index up to max_length={self.max_length}; "

@@ -120,3 +120,13 @@ def ends(index: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
 def lengths(index: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
     """How many tokens the sequence of each token has, told by the index at its end."""
     return index.gather(1, ends(index)) + 1
+
+
+def reach(index: Int[Tensor, "batch seq"]) -> int:
+    """One more than the largest index; 0 of a batch without sequences.
+
+    Reading a value stops a whole-graph capture, so that there it is the length.
+    """
+    if torch.compiler.is_compiling():
+        return index.shape[1]
+    return int(index.max()) + 1 if index.numel() else 0

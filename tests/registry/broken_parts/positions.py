@@ -26,6 +26,17 @@ class LateSlopes(ALiBi):
         return 2 * super().bias(q_index, k_index)
 
 
+class ReadsTheLargest(Sinusoidal):
+    """Looks for the largest index also where there is none."""
+
+    name = "reads_the_largest"
+    breaks = "shapes_and_dtypes_are_kept"
+
+    def embed(self, index: Tensor) -> Tensor:
+        assert torch.compiler.is_compiling() or index.max() < 100_000
+        return super().embed(index)
+
+
 class TurnsByHead(RoPE):
     """Angles that grow along the axis of heads instead of that of tokens."""
 
