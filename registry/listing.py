@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 
 from registry import presets
 from registry.describing import describe, docstring, mentions, summary
+from registry.nearest import nearest
 from registry.problems import ConfigError, Problem
 from registry.table import TABLES, Table, UnknownNameError, table_of
 
@@ -37,8 +37,8 @@ def _hint(kind: str | None, search: str) -> str:
     texts = [presets.about(name) for name in presets.names()] if kind in (None, *PRESETS) else []
     for table in _tables(kind):
         texts += [f"{name} {docstring(table, name)}" for name in table]
-    known = sorted({word for text in texts for word in re.findall(r"\w{3,}", text.casefold())})
-    near = get_close_matches(search.casefold(), known, n=3, cutoff=0.7)
+    known = {word for text in texts for word in re.findall(r"\w{3,}", text.casefold())}
+    near = nearest(search.casefold(), known, count=3, cutoff=0.7)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast, get_args
+
+from registry.nearest import nearest
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -60,8 +61,8 @@ def unknown_key(key: str, value: Any, allowed: Iterable[str]) -> Problem:
     """A key that nobody reads."""
     names = tuple(sorted(allowed))
     last = key.rsplit(".", 1)[-1]
-    nearest = next(iter(get_close_matches(last, names, n=1, cutoff=0.5)), None)
-    return Problem(key, f"unknown key {last!r}", value, names or ("nothing",), nearest)
+    near = next(iter(nearest(last, names)), None)
+    return Problem(key, f"unknown key {last!r}", value, names or ("nothing",), near)
 
 
 def problems_of(error: "ValidationError", model: "type[BaseModel]") -> list[Problem]:

@@ -14,8 +14,9 @@ import inspect
 import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, TypeVar
+
+from registry.nearest import nearest
 
 PartClass = TypeVar("PartClass", bound=type)
 
@@ -51,7 +52,7 @@ class UnknownNameError(LookupError):
 
     def __init__(self, kind: str, name: str, known: list[str]) -> None:
         self.kind, self.name, self.known = kind, name, known
-        self.nearest = get_close_matches(name, known, n=3, cutoff=0.5)
+        self.nearest = nearest(name, known, count=3)
         hint = " or ".join(repr(near) for near in self.nearest)
         hint = f"; did you mean {hint}?" if hint else "."
         super().__init__(f"no {kind} is named {name!r}{hint} Known: {', '.join(known)}")

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from registry.choices import Choice, build_mask
+from registry.nearest import nearest
 from registry.problems import ConfigError, Problem
 from registry.table import UnknownNameError
 from studies.contrasts import contrast_problems, why_not_asked
@@ -70,7 +70,7 @@ def _meant(plan: "Plan", claim: Hypothesis) -> str | None:
     """The nearest name to the first that a hypothesis has and the study does not."""
     for name, known in (*((arm, [*plan.arms]) for arm in claim.arms), (claim.panel, plan.labels())):
         if name not in known:
-            return next(iter(get_close_matches(name, known, n=1, cutoff=0.5)), None)
+            return next(iter(nearest(name, known)), None)
     return None
 
 

@@ -1,9 +1,9 @@
 """Lay settings over settings."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
+from registry.nearest import nearest
 from registry.problems import ConfigError, Problem
 
 ROOTS = ("encoder", "model", "perform", "task", "training", "evaluation", "study")
@@ -80,7 +80,7 @@ def refuse_other_roots(overlay: Any, key: str) -> None:
 
 
 def _other_root(place: str, root: str, allowed: tuple[str, ...]) -> Problem:
-    near = get_close_matches(root.split(".")[0], allowed, n=1, cutoff=0.5)
+    near = nearest(root.split(".")[0], allowed)
     rule = f"an overlay changes roots of a config; got {root!r}"
     return Problem(place, rule, root, allowed, near[0] if near else None)
 
