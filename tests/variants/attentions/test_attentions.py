@@ -179,10 +179,12 @@ def test_lengths_may_differ(name: str) -> None:
 
 
 def test_weights_of_a_half_precision_model_are_held_in_single_precision() -> None:
-    backend, n = Explicit(dims(1, 64)), 1024
-    q, k = (4 * random(1, 1, n, 64, seed=seed).bfloat16() for seed in range(2))
-    index = torch.arange(n).unsqueeze(0)
-    prepared = backend.prepare(Full(), NoPosition(dims(1, 64)), index, index, Sizes(1, 1, n, n))
+    backend, queries, keys = Explicit(dims(1, 64)), 64, 4096
+    q = 4 * random(1, 1, queries, 64).bfloat16()  # scores of standard deviation 4
+    k = random(1, 1, keys, 64, seed=1).bfloat16()
+    at, seen = (torch.arange(length).unsqueeze(0) for length in (queries, keys))
+    sizes = Sizes(1, 1, queries, keys)
+    prepared = backend.prepare(Full(), NoPosition(dims(1, 64)), at, seen, sizes)
     weights = backend.weights(q, k, prepared)
     assert weights.dtype == torch.float32
     assert (weights.sum(-1) - 1).abs().max() < 1e-5
