@@ -89,6 +89,15 @@ def test_an_error_in_a_part_breaks_the_promise_and_tells_the_line() -> None:
     assert "test_check.py, line " in result.detail
 
 
+def test_what_fails_without_a_capture_is_not_told_as_a_fault_of_the_capture() -> None:
+    def fail(self: Any, index: Tensor) -> Tensor:
+        return index / "two"  # type: ignore[operator]
+
+    [result] = check(made(embed=fail), only=["it_is_captured_whole_by_dynamo"]).results
+    assert result.status == "broken"
+    assert result.detail.startswith("TypeError: unsupported operand")
+
+
 def test_a_waiver_lets_a_broken_promise_pass_and_keeps_its_reason() -> None:
     report = check(made(Wrong, waives={DIRECTION: "it is a test"}), only=[DIRECTION])
     assert report.ok
