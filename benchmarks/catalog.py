@@ -2,25 +2,36 @@
 
 python benchmarks/catalog.py
 
-Exit code 1 where a promise is broken or it takes longer than three minutes. Capture by dynamo and
-learning are tried too; tests of the default run leave these out.
+Exit code 1 where a promise is broken or it takes longer than three minutes: half of the processor
+seconds of both workers, so that a crowded machine says the same. Capture by dynamo and learning are
+tried too; tests of the default run leave these out.
 """
 
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT_SECONDS = 180
-WORDS = ("-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "tests/test_conformance.py")
+WORKERS = 2
+WORDS = (
+    "-m",
+    "pytest",
+    "-q",
+    "-n",
+    str(WORKERS),
+    "--dist",
+    "worksteal",
+    "tests/test_conformance.py",
+)
 
 
 def main() -> None:
-    begun = time.monotonic()
     done = subprocess.run([sys.executable, *WORDS], cwd=ROOT, check=False)
-    took = time.monotonic() - begun
-    print(f"the whole catalog took {took:.0f} s; limit {LIMIT_SECONDS} s")
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = (spent.ru_utime + spent.ru_stime) / WORKERS
+    print(f"the whole catalog takes {took:.0f} s on two cores; limit {LIMIT_SECONDS} s")
     if done.returncode or took > LIMIT_SECONDS:
         sys.exit("a promise is broken" if done.returncode else "above its limit")
 
