@@ -3,7 +3,8 @@
     position in ("rope", "alibi") and length >= 64 and not value < 0.9
 
 A missing value equals None only, differs from everything else, and is neither smaller nor larger
-than anything. So `not` means not, as in Python, and never "unknown" as in SQL.
+than anything. So `not` means not, as in Python, and never "unknown" as in SQL. A time is compared
+with a day or an instant in ISO 8601, in UTC unless it names another zone.
 """
 
 import ast
@@ -16,7 +17,8 @@ from sqlalchemy import and_, false, func, not_, or_
 
 from store.config_columns import KINDS, Column, config_is, in_run, key_value, kind_value
 from store.errors import StoreError, nearest
-from store.literals import literal_value, storable, value_kind, words
+from store.literals import instant, literal_value, storable, value_kind, words
+from store.schema import Instant
 
 ALLOWED = (
     "allowed are names, dotted config keys, text, numbers, True, False, None, lists, tuples, "
@@ -106,7 +108,7 @@ class _Compiler:
         if isinstance(op, ast.Is | ast.IsNot) and (not values or like is not None):
             raise self.refusal(right, "cannot follow `is`, which is for None; write ==")
         sides = [
-            self.side(node, like) if self.is_name(node) else self.literal(node)
+            self.side(node, like) if self.is_name(node) else self.literal(node, names)
             for node in (left, right)
         ]
         if isinstance(op, EQUAL):
@@ -127,8 +129,8 @@ class _Compiler:
         values = [self.value(node) for node in right.elts]
         sides = [self.side(left, value) for value in values]
         same = [
-            side.column.is_not_distinct_from(literal_value(value))
-            for side, value in zip(sides, values, strict=True)
+            side.column.is_not_distinct_from(self.literal(node, [left]).column)
+            for side, node in zip(sides, right.elts, strict=True)
         ]
         among = or_(false(), *same)
         if any(side.home == "config" for side in sides):
@@ -157,8 +159,18 @@ class _Compiler:
             raise self.refusal(node, "holds a character that no database takes")
         return value
 
-    def literal(self, node: ast.expr) -> Side:
-        return Side(literal_value(self.value(node)), "literal")
+    def literal(self, node: ast.expr, names: Sequence[ast.expr]) -> Side:
+        value = self.value(node)
+        if isinstance(value, str) and any(self.is_instant(name) for name in names):
+            moment = instant(value)
+            if moment is None:
+                raise self.refusal(node, "is no time; write one like '2026-01-31T12:00'")
+            return Side(moment, "literal")
+        return Side(literal_value(value), "literal")
+
+    def is_instant(self, node: ast.expr) -> bool:
+        name = self.dotted(node)
+        return name in self.columns and isinstance(self.columns[name].type, Instant)
 
     def side(self, node: ast.expr, like: object) -> Side:
         """Return what a name stands for, typed as what it is compared with."""

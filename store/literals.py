@@ -1,11 +1,13 @@
 """Values as they stand in a filter."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, literal
 
 from store.json_values import ListLiteral
+from store.schema import Instant
 
 
 def literal_value(value: object) -> ColumnElement[Any]:
@@ -13,6 +15,21 @@ def literal_value(value: object) -> ColumnElement[Any]:
     if isinstance(value, list):
         return ListLiteral(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
     return literal(value)
+
+
+def instant(text: str) -> ColumnElement[datetime] | None:
+    """Return the instant that a text in ISO 8601 names, as a bound parameter; None if none.
+
+    A text may stop at any part: "2026" is the beginning of that year. Without a zone it is in UTC.
+    """
+    for rest in ("", "-01", "-01-01"):
+        try:
+            moment = datetime.fromisoformat(text.strip() + rest)
+            utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        except (ValueError, OverflowError):
+            continue
+        return literal(utc, Instant())
+    return None
 
 
 def value_kind(value: object) -> str:

@@ -1,15 +1,19 @@
 """The `where` language means what Python means, and nothing else gets through."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import update
 
 from store import Ledger, Results, StoreError
+from store.connection import make_engine, transact
 from store.records import PlannedRun
+from store.rows import RunRow
 from tests.store.postgres import Server
 
 MakeRun = Callable[..., PlannedRun]
@@ -222,6 +226,9 @@ def test_filters_by_example(results: Results, where: str, seeds: list[int]) -> N
         ("seed == 10**3", "is not a value"),
         ("seed == 99999999999999999999", "is too large a number"),
         ("value < 1e999", "is not finite"),
+        ("created_at > 'yesterday'", "\"'yesterday'\" (column 14) is no time"),
+        ("started_at in ('2026-13-01',)", "is no time; write one like '2026-01-31T12:00'"),
+        ("started_at == ''", "is no time"),
         ("arm == 'a\\0'", "holds a character that no database takes"),
         ("arm == '\\ud800'", "holds a character that no database takes"),
         ("seed == 1j", "'1j' (column 9) is not a value"),
@@ -261,3 +268,33 @@ def test_text_is_never_sql(results: Results, text: str) -> None:
 def test_a_run_has_no_score_columns(results: Results) -> None:
     with pytest.raises(StoreError, match="'metric' \\(column 1\\) is not known here"):
         results.runs(where="metric == 'nll'")
+
+
+@pytest.mark.parametrize(
+    ("where", "count"),
+    [
+        ("started_at > '2026-03-05 11:59'", 12),
+        ("started_at > '2026-03-05 12:00'", 0),
+        ("started_at >= '2026-03-05T13:00+01:00'", 12),
+        ("started_at > '2026-03-05T11:00-02:00'", 0),
+        ("started_at < '2026-03-05T11:00-02:00'", 12),
+        ("started_at == '2026-03-05T12:00:00Z'", 12),
+        ("started_at in ('2020-01-01', '2026-03-05T12Z')", 12),
+        ("started_at != '2026-03-05T12:00'", 0),
+        ("started_at >= '2026-03-05'", 12),
+        ("started_at >= '2026-03-06'", 0),
+        ("started_at > '2026-03' and started_at < '2026-04'", 12),
+        ("'2026' < started_at < '2027'", 12),
+        ("started_at is None", 0),
+        ("finished_at >= created_at", 12),
+    ],
+)
+def test_times_are_compared_as_instants(
+    results: Results, place: str, where: str, count: int
+) -> None:
+    noon = datetime(2026, 3, 5, 12, tzinfo=UTC)
+    engine = make_engine(place)
+    times = update(RunRow).values(created_at=noon, started_at=noon, finished_at=noon)
+    transact(engine, lambda session: session.execute(times))
+    engine.dispose()
+    assert len(results.runs(where=where)) == count
