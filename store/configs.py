@@ -12,6 +12,7 @@ from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.orm import Session
 
 from store.chunks import MOST_VALUES, chunks
+from store.errors import StoreError
 from store.options import flatten, option_key
 from store.rows import ConfigRow, StudyRow
 from store.values import fingerprint
@@ -59,6 +60,12 @@ def leaves_of(session: Session, config_ids: Iterable[int]) -> dict[int, dict[str
         study: {name: value for name, value in flat.items() if name in apart}
         for study, flat in shared.items()
     }
+    lost = sorted(studies - set(kept))
+    if lost:
+        raise StoreError(
+            f"configs refer to the study {lost[0]!r}, which is not there; "
+            "`python -m store check` says what is damaged"
+        )
     return {number: {**kept[study], **options} for number, (study, options) in found.items()}
 
 

@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote, unquote
@@ -16,6 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
+from store.damage import NOT_UTF8, from_json, name_damage
 from store.errors import DamagedError, StoreError
 
 __all__ = ["StoreError", "install_sqlite_hooks", "make_engine", "transact"]
@@ -42,12 +44,13 @@ def make_engine(url: str, *, readonly: bool = False) -> Engine:
     path = _sqlite_path(parsed)
     _check_file(path, must_exist=readonly)
     if not readonly:
-        engine = create_engine(parsed)
+        engine = create_engine(parsed, json_deserializer=from_json)
         install_sqlite_hooks(engine)
         return _probe(engine)
     database = f"file:{quote(str(path.absolute()))}"
     engine = create_engine(
-        URL.create("sqlite", database=database, query={"mode": "ro", "uri": "true"})
+        URL.create("sqlite", database=database, query={"mode": "ro", "uri": "true"}),
+        json_deserializer=from_json,
     )
     event.listen(engine, "connect", _prepare_reader)
     event.listen(engine, "begin", _begin_reader)
@@ -112,7 +115,7 @@ def reading(engine: Engine) -> Generator[Session]:
 def explain(url: URL, error: SQLAlchemyError) -> str:
     """Say in one line what a database refused."""
     cause = error.orig if isinstance(error, DBAPIError) else error
-    code = cause.sqlite_errorcode if isinstance(cause, sqlite3.Error) else 0
+    code = _code(error)
     beside = "; SQLite keeps a log beside the file, so its folder must be writable"
     tail = beside if code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) else ""
     return f"{shown(url)}: {' '.join(str(cause).split())}{tail}"
@@ -190,6 +193,7 @@ def _check_file(path: Path, *, must_exist: bool) -> None:
 
 def _probe(engine: Engine) -> Engine:
     """Return the engine once SQLite has opened its file and found a database in it."""
+    event.listen(engine, "handle_error", partial(name_damage, shown(engine.url)))
     try:
         with engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA schema_version")
@@ -198,18 +202,20 @@ def _probe(engine: Engine) -> Engine:
             raise StoreError(f"{shown(engine.url)} is not a SQLite database") from error
         damaged = _code(error) == sqlite3.SQLITE_CORRUPT
         raise (DamagedError if damaged else StoreError)(explain(engine.url, error)) from error
+    except UnicodeDecodeError as error:  # as a new connection is prepared
+        raise DamagedError(f"{shown(engine.url)} is damaged: {NOT_UTF8}") from error
     return engine
 
 
-def _code(error: DBAPIError) -> int | None:
-    return getattr(error.orig, "sqlite_errorcode", None)
+def _code(error: SQLAlchemyError) -> int:
+    """Return SQLite's code; the driver's own errors, as of text that is not UTF-8, have none."""
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    return getattr(cause, "sqlite_errorcode", 0)
 
 
 def _is_locked(error: DBAPIError) -> bool:
-    cause = error.orig
-    code = cause.sqlite_errorcode if isinstance(cause, sqlite3.OperationalError) else 0
     # The low byte is the primary code; extended ones such as BUSY_SNAPSHOT sit above it.
-    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return _code(error) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _prepare_writer(connection: sqlite3.Connection, record: object) -> None:

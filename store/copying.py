@@ -9,6 +9,7 @@ from urllib.parse import quote
 from sqlalchemy import Engine
 
 from store.connection import make_engine, shown
+from store.damage import NOT_UTF8
 from store.errors import StoreError
 from store.model_files import ModelFiles
 from store.schema import VERSION_TABLE
@@ -54,6 +55,8 @@ def copy_file(engine: Engine, target: Path) -> int:
         if getattr(error, "sqlite_errorcode", None) in SOURCE_IS_DAMAGED:
             raise StoreError(f"{shown(engine.url)} is damaged: {error}") from error
         raise StoreError(f"{target} cannot be written: {error}") from error
+    except UnicodeDecodeError as error:
+        raise StoreError(f"{shown(engine.url)} is damaged: {NOT_UTF8}") from error
     finally:
         for name in (beside, Path(f"{beside}-journal"), Path(f"{beside}-wal")):
             name.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from store.connection import explain, make_engine, shown
+from store.damage import NOT_UTF8
 from store.errors import StoreError
 
 Answer = tuple[list[str], Iterator[Sequence[Any]]]
@@ -73,6 +74,8 @@ def _read_sqlite(path: str, query: str) -> Generator[Answer]:
         except (sqlite3.Error, sqlite3.Warning) as error:
             why = f"{refused[0]} is more than reading" if refused else " ".join(str(error).split())
             raise StoreError(f"sql: {why}") from error
+        except UnicodeDecodeError as error:
+            raise StoreError(f"sql: {path} is damaged: {NOT_UTF8}") from error
 
 
 def _allow(

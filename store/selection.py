@@ -46,6 +46,7 @@ class Selection:
     phase: object = "confirm"
     current: bool = False
     match: Mapping[str, object] = field(default_factory=dict[str, object])
+    superseded: bool = False
 
     def conditions(
         self, session: Session, extra: Mapping[str, Column] | None = None
@@ -61,6 +62,8 @@ class Selection:
             found.append(_matches(RUN_COLUMNS["phase"], "phase", self.phase))
         if self.current:
             found.append(SUPERSEDED.is_(False))
+        if self.superseded:
+            found.append(SUPERSEDED.is_(True))
         own = {name: column for name, column in beside.items() if name not in ("value", "run_id")}
         columns: dict[str, Column] = {name: RUN_COLUMNS[name] for name in MATCHED} | own
         for name, value in self.match.items():

@@ -153,12 +153,9 @@ def prune(
 
         given = {"study": study, "task": task, "arm": arm, "status": status}
         match = {name: value for name, value in given.items() if value is not None}
-        condition = f"({where}) and superseded == True" if where and superseded else where
-        if superseded and not where:
-            condition = "superseded == True"
-        if not match and condition is None and phase is None:
+        if not match and where is None and phase is None and not superseded:
             raise StoreError("prune needs to be told which runs: --study, --where, --superseded …")
-        _prune(storage, Selection(condition, phase or "all", False, match), yes)
+        _prune(storage, Selection(where, phase or "all", False, match, superseded), yes)
 
     guard(work)
 

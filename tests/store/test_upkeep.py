@@ -119,6 +119,63 @@ def test_a_damaged_page_is_named(ledger: Ledger, url: str, path: Path, make_run:
     assert "the file is damaged" in told
 
 
+WORDS = (
+    *(["check"], ["studies"], ["runs"], ["scores"], ["lengths"], ["best"], ["failures"]),
+    *(["changed"], ["show", "1"], ["sql", "select * from es_runs"], ["upgrade"]),
+    *(["export", "runs"], ["prune", "--arm", "rope"]),
+)
+DAMAGE = {
+    "schema": "UPDATE sqlite_master SET name = 'es_' || CAST(x'98' AS TEXT), "
+    "sql = 'CREATE TABLE x(' WHERE name = 'es_runs'",
+    "row": "UPDATE es_runs SET arm = 'ro' || CAST(x'98' AS TEXT)",
+    "json": "UPDATE es_configs SET config = '{\"encoder\": ', options = '{'",
+}
+
+
+@pytest.mark.parametrize("words", WORDS, ids=lambda words: words[0])
+@pytest.mark.parametrize("where", DAMAGE)
+def test_what_a_damaged_file_holds_is_told_in_one_line(
+    ledger: Ledger, url: str, path: Path, make_run: MakeRun, words: list[str], where: str
+) -> None:
+    done(ledger, make_run())
+    ledger.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(DAMAGE[where])
+    result = call(*words, "--storage", url)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    if where == "schema":
+        assert result.exit_code == (1 if words == ["check"] else 2)
+        assert "damaged" in result.stdout + result.stderr
+
+
+def test_a_copy_of_a_damaged_schema_is_not_made(
+    ledger: Ledger, url: str, path: Path, tmp_path: Path
+) -> None:
+    ledger.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(DAMAGE["schema"])
+    with pytest.raises(StoreError, match="is damaged: it holds text that is not UTF-8"):
+        backup(url, str(tmp_path / "copy.db"))
+    assert not (tmp_path / "copy.db").exists()
+    with pytest.raises(StoreError, match="is damaged: it holds text that is not UTF-8"):
+        Ledger.create(url)
+
+
+def test_a_config_whose_study_is_gone_is_told(
+    ledger: Ledger, url: str, path: Path, make_run: MakeRun
+) -> None:
+    done(ledger, make_run())
+    done(ledger, make_run(study="other", identity="other"))
+    ledger.close()
+    change(path, "UPDATE es_studies SET name = 'lost' WHERE name = 'other'")
+    result = call("scores", "--storage", url)
+    assert result.exit_code == 2
+    assert "configs refer to the study 'other', which is not there" in result.stderr
+    assert call("check", "--storage", url).exit_code == 1
+
+
 def trial(url: str, run: int | None) -> tuple[str, int]:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(study_name="ours", storage=url, load_if_exists=True)
@@ -186,6 +243,8 @@ def test_pruning_needs_to_be_told_which_and_spares_what_runs(
         ([], "prune needs to be told which runs"),
         (["--study", "reach"], "run 1 is running"),
         (["--where", "arm =="], "allowed are names"),
+        (["--superseded", "--where", "seed == 1) or (seed == 0"], "unmatched ')'"),
+        (["--superseded", "--where", ""], "invalid syntax"),
     ):
         result = call("prune", "--yes", "--storage", url, *words)
         assert result.exit_code == 2
