@@ -194,16 +194,22 @@ def _check_file(path: Path, *, must_exist: bool) -> None:
 def _probe(engine: Engine) -> Engine:
     """Return the engine once SQLite has opened its file and found a database in it."""
     event.listen(engine, "handle_error", partial(name_damage, shown(engine.url)))
-    try:
-        with engine.connect() as connection:
-            connection.exec_driver_sql("PRAGMA schema_version")
-    except DBAPIError as error:
-        if _code(error) == sqlite3.SQLITE_NOTADB:
-            raise StoreError(f"{shown(engine.url)} is not a SQLite database") from error
-        damaged = _code(error) == sqlite3.SQLITE_CORRUPT
-        raise (DamagedError if damaged else StoreError)(explain(engine.url, error)) from error
-    except UnicodeDecodeError as error:  # as a new connection is prepared
-        raise DamagedError(f"{shown(engine.url)} is damaged: {NOT_UTF8}") from error
+    for attempt in range(RETRIES):
+        try:
+            with engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA schema_version")
+            break
+        except DBAPIError as error:
+            # Two that make one file at once: the change to a log beside it does not wait.
+            if _is_locked(error) and attempt < RETRIES - 1:
+                time.sleep(random.uniform(0, 0.1 * 2**attempt))
+                continue
+            if _code(error) == sqlite3.SQLITE_NOTADB:
+                raise StoreError(f"{shown(engine.url)} is not a SQLite database") from error
+            damaged = _code(error) == sqlite3.SQLITE_CORRUPT
+            raise (DamagedError if damaged else StoreError)(explain(engine.url, error)) from error
+        except UnicodeDecodeError as error:  # as a new connection is prepared
+            raise DamagedError(f"{shown(engine.url)} is damaged: {NOT_UTF8}") from error
     return engine
 
 
