@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from registry.config import hash_of, without_defaults
+from studies.contrasts import why_not_asked
 from studies.hypothesis import Hypothesis
 from studies.knobs import reference_of
 from studies.plan import Plan
@@ -29,6 +30,9 @@ SELECTION = {
 def protocol_of(plan: Plan) -> dict[str, Any]:
     """What is frozen: the question, who is compared with whom, on what, and by how many seeds.
 
+    A hypothesis that the plan cannot ask, such as one about an arm that joins later, is not among
+    what is announced.
+
     `frame` and `panels` are fingerprints of the rest: with another one, runs are other runs. They
     leave out what is as by default, as the identity of a run does, so that a new setting with its
     default makes no other protocol.
@@ -45,7 +49,9 @@ def protocol_of(plan: Plan) -> dict[str, Any]:
         "variables": list(plan.variables),
         "arms": list(plan.arms),
         "seeds": plan.settings.study.seeds,
-        "hypotheses": [_plain(one) for one in plan.settings.study.hypotheses],
+        "hypotheses": [
+            _plain(one) for one in plan.settings.study.hypotheses if not why_not_asked(plan, one)
+        ],
         "tried": plan.settings.study.settings(),
         "selection": SELECTION[plan.settings.study.ties],
         "match": match and {**match.model_dump(), "to": reference_of(plan, match)},
@@ -80,15 +86,22 @@ def freeze(plan: Plan, ledger: "Ledger", results: "Results", run_ids: Sequence[i
 def frozen_for(plan: Plan, kept: "Kept") -> Frozen:
     """What the kept protocol fixed for this plan: nothing, where runs had begun before it.
 
-    Nor is anything fixed for a call with fewer seeds than were announced.
+    Nor is anything fixed for a call with fewer seeds than were announced. A call for a part of the
+    arms or panels judges its claims as members of the whole family.
     """
     announced, protocol = kept.protocol, protocol_of(plan)
     if kept.runs_before or plan.settings.study.seeds < announced["seeds"]:
         return Frozen((), ())
     panels = {label for label, _ in _panels(announced) & _panels(protocol)}
-    claims = [one for one in announced["hypotheses"] if one["panel"] in panels]
-    seeds = tuple(range(announced["seeds"]))
-    return Frozen(tuple(_claim(one) for one in claims), seeds)
+    family = [_claim(one) for one in announced["hypotheses"]]
+    family = [one for one in family if _was_asked(one, announced)]
+    claims = tuple(one for one in family if one.panel in panels)
+    return Frozen(claims, tuple(range(announced["seeds"])), len(family))
+
+
+def _was_asked(claim: Hypothesis, announced: Mapping[str, Any]) -> bool:
+    """Protocols of earlier versions list claims about arms that were no part of the plan, too."""
+    return set(claim.arms) <= set(announced["arms"]) and claim.panel in announced["panels"]
 
 
 def _panels(protocol: dict[str, Any]) -> set[tuple[str, str]]:

@@ -4,7 +4,7 @@ A diverged seed is a result: it scores what a model that learned nothing does. A
 run ended in an error, is not known: a verdict must hold whatever it would have been.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from studies.amounts import short_of
@@ -53,11 +53,14 @@ class Sample:
         """All values, with those unknown at the floor."""
         return self.values + [self.floor] * self.unknown if self.floor is not None else self.values
 
-    def at_best(self) -> list[float]:
-        """All values, with those unknown at the ceiling."""
-        if self.ceiling is None:
-            return self.values
-        return self.values + [self.ceiling] * self.unknown
+    def possible(self) -> Iterator[list[float]]:
+        """All values, with each number of those unknown at the ceiling, the others at the floor."""
+        if self.floor is None or self.ceiling is None:
+            yield self.at_worst()
+            return
+        for high in range(self.unknown + 1):
+            low = self.unknown - high
+            yield [*self.values, *[self.floor] * low, *[self.ceiling] * high]
 
 
 def chosen(arm: ArmOutcome, seeds: Collection[int] | None) -> ArmOutcome:
@@ -126,9 +129,19 @@ def _refuse_unlearned(hypothesis: Hypothesis, arms: Sequence[ArmOutcome], thresh
 
 def _unlearned(name: str, fit: Fit, longest: int, threshold: float) -> str:
     skill = short_of(fit.mean or 0.0, threshold)
+    open_ = "" if fit.sure else "; its failed seeds could change that: run them again"
     return (
         f"{name} did not learn: its skill is {skill} at length {longest}, the longest "
-        f"trained (below {threshold:g}; {fit.solved} of {fit.seeds} seeds reach it)"
+        f"trained (below {threshold:g}; {fit.solved} of {fit.seeds} seeds reach it{open_})"
+    )
+
+
+def all_sure(hypothesis: Hypothesis, arms: Sequence[ArmOutcome], threshold: float) -> bool:
+    """Do the arms of a claim beyond the trained lengths learn, whatever failed seeds scored?"""
+    return all(
+        arm.fit(threshold).sure
+        for arm in arms
+        if arm.longest_trained is not None and max(hypothesis.lengths) > arm.longest_trained
     )
 
 

@@ -11,14 +11,20 @@ from studies.statistics.claim_tests import p_value
 from studies.statistics.comparisons import Sample
 from studies.statistics.contrasts import Contrast, contrast
 from studies.statistics.permutation import Splits
-from studies.statistics.power import seeds_needed
+from studies.statistics.power import TOUCHING, seeds_needed
 from studies.statistics.verdict import Status, Verdict
 
 
 def decided(
-    verdict: Verdict, parts: Sequence[Sample], splits: dict[tuple[int, int], Splits]
+    verdict: Verdict,
+    parts: Sequence[Sample],
+    splits: dict[tuple[int, int], Splits],
+    sure: bool = True,
 ) -> Verdict:
-    """A verdict from the samples of the arms, in the order of the hypothesis."""
+    """A verdict from the samples of the arms, in the order of the hypothesis.
+
+    `sure` tells whether the arms learned whatever their failed seeds would have scored.
+    """
     claim, level, family = verdict.hypothesis, verdict.level, verdict.family
     values = [one.at_worst() for one in parts]
     found = contrast(values, claim.weights, level, family)
@@ -30,7 +36,7 @@ def decided(
         high=found.high,
         p=p_value(claim, parts, splits),
     )
-    if not _holds_for_all(claim, parts, level, family):
+    if not (sure and _holds_for_all(claim, parts, level, family)):
         reason = "it hangs on what the failed seeds would have scored: run them again"
         return replace(verdict, status="inconclusive", reason=reason)
     if verdict.status != "inconclusive":
@@ -43,29 +49,34 @@ def decided(
 
 
 def _holds_for_all(claim: Hypothesis, parts: Sequence[Sample], level: float, family: int) -> bool:
-    """Is the reading the same whatever the failed seeds would have scored?"""
+    """Is the reading the same whatever the failed seeds would have scored?
+
+    Some at the floor and others at the ceiling spread an arm more than all at either, so that an
+    interval may reach further than at both of these: each number of them is looked at.
+    """
     if not any(one.unknown for one in parts):
         return True
-    bounds = [(one.at_worst(), one.at_best()) for one in parts]
-    readings = {
+    readings = (
         reading(claim, contrast(values, claim.weights, level, family))
-        for values in product(*bounds)
-    }
-    return len(readings) == 1
+        for values in product(*(one.possible() for one in parts))
+    )
+    first = next(readings)
+    return all(one == first for one in readings)
 
 
 def reading(claim: Hypothesis, found: Contrast) -> Status:
     """What an interval says about a claim, given the smallest effect of interest δ.
 
     greater: supported above +δ, refuted below +δ; less: the mirror image; different: supported
-    beyond ±δ on either side, refuted within ±δ; same: the other way round.
+    beyond ±δ on either side, refuted within ±δ; same: the other way round. A bound that lies at δ,
+    but for rounding, is on neither side of it.
     """
-    delta = claim.smallest_effect
-    above, below = found.low > delta, found.high < -delta
-    within = -delta < found.low and found.high < delta
+    inner, outer = claim.smallest_effect - TOUCHING, claim.smallest_effect + TOUCHING
+    above, below = found.low > outer, found.high < -outer
+    within = -inner < found.low and found.high < inner
     yes, no = {
-        "greater": (above, found.high < delta),
-        "less": (below, found.low > -delta),
+        "greater": (above, found.high < inner),
+        "less": (below, found.low > -inner),
         "different": (above or below, within),
         "same": (within, above or below),
     }[claim.direction]

@@ -16,6 +16,8 @@ class Frozen:
     Args:
         hypotheses: The family of primary contrasts.
         seeds: The replicates that decide about them.
+        announced: How many contrasts were fixed together, where that is more than `hypotheses`:
+            a call may leave out some of them, and the others share the error all the same.
 
     Raises:
         ValueError: If there are too many hypotheses, or two of one name.
@@ -23,6 +25,7 @@ class Frozen:
 
     hypotheses: tuple[Hypothesis, ...]
     seeds: tuple[int, ...]
+    announced: int = 0
 
     def __post_init__(self) -> None:
         names = [one.name for one in self.hypotheses]
@@ -34,6 +37,11 @@ class Frozen:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"every hypothesis has a name of its own; got {twice[0]!r} twice")
+
+    @property
+    def family(self) -> int:
+        """How many contrasts share the error, whichever of them a call asks."""
+        return max(self.announced, len(self.hypotheses))
 
     def primary(self, hypotheses: Iterable[Hypothesis]) -> list[Hypothesis]:
         """Those that the plan holds exactly as they are now."""

@@ -4,7 +4,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from studies.hypothesis import Hypothesis
-from studies.statistics.comparisons import Outcomes, UntestableError, chosen, samples
+from studies.statistics.comparisons import (
+    Outcomes,
+    UntestableError,
+    all_sure,
+    chosen,
+    samples,
+)
 from studies.statistics.decisions import decided
 from studies.statistics.frozen import Frozen
 from studies.statistics.multiplicity import holm
@@ -40,7 +46,8 @@ def judge(
     plan = frozen or Frozen(tuple(hypotheses), ())
     primary = plan.primary(hypotheses)
     seeds = None if frozen is None else frozen.seeds
-    found = _family(primary, outcomes, seeds, threshold, level)
+    announced = 0 if frozen is None else frozen.family
+    found = _family(primary, outcomes, seeds, threshold, level, announced)
     later = [one for one in primary if frozen and _has_later(one, outcomes, frozen)]
     exploring = plan.exploratory(hypotheses) + later
     explored = _family(exploring, outcomes, None, threshold, level)
@@ -58,16 +65,22 @@ def _family(
     seeds: Collection[int] | None,
     threshold: float,
     level: float,
+    announced: int = 0,
 ) -> list[Verdict]:
-    """Judge hypotheses together. Those about arms that the study does not have are no part."""
-    size = max(1, sum(_known(one, outcomes) for one in hypotheses))
+    """Judge hypotheses together. Those about arms that the study does not have are no part.
+
+    Others that were announced with them count, whether or not they are judged here: who leaves
+    them out does not get a smaller correction.
+    """
+    known = sum(_known(one, outcomes) for one in hypotheses)
+    size = max(1, known, announced)
     splits: dict[tuple[int, int], Splits] = {}
     judged = [
         _one(hypothesis, outcomes, seeds, threshold, level, size, splits)
         for hypothesis in hypotheses
     ]
     p_values = [one.p for one in judged if _known(one.hypothesis, outcomes)]
-    adjusted = iter(holm(p_values))
+    adjusted = iter(holm([*p_values, *[None] * (size - known)]))
     return [
         _confirmed(one, next(adjusted)) if _known(one.hypothesis, outcomes) else one
         for one in judged
@@ -117,4 +130,4 @@ def _one(
     except UntestableError as reason:
         return replace(verdict, reason=str(reason))
     verdict = replace(verdict, notes=notes(hypothesis, parts, threshold))
-    return decided(verdict, parts, splits)
+    return decided(verdict, parts, splits, all_sure(hypothesis, arms, threshold))

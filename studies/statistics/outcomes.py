@@ -47,12 +47,14 @@ class Fit:
         solved: How many seeds reach the threshold.
         seeds: How many seeds there are.
         learned: Does the mean reach the threshold?
+        sure: Is that so whatever the failed seeds would have reached, from skill 0 to 1?
     """
 
     mean: float | None
     solved: int
     seeds: int
     learned: bool
+    sure: bool = True
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,10 @@ class ArmOutcome:
         known = [value for value in values if value is not None]
         mean = sum(known) / len(known) if known and len(known) == len(values) else None
         solved = sum(value >= threshold for value in known)
-        return Fit(mean, solved, len(self.seeds), mean is not None and mean >= threshold)
+        learned, total = mean is not None and mean >= threshold, sum(known)
+        n, failed = len(self.seeds), self.count("failed")
+        sure = not failed or (total / n >= threshold) == ((total + failed) / n >= threshold)
+        return Fit(mean, solved, n, learned, sure)
 
     def value(self, seed: int, metric: str, lengths: tuple[int, ...]) -> float | None:
         """The mean of a metric over lengths of one seed; None where a length has no score.

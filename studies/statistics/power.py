@@ -10,6 +10,9 @@ from studies.statistics.permutation import Alternative, smallest_p
 MOST = 1000
 """More seeds than these are not advised: the question is then too fine for the noise."""
 
+TOUCHING = 1e-9
+"""Numbers closer than this are equal: they differ by rounding."""
+
 ALTERNATIVES: dict[Direction, Alternative] = {
     "greater": "greater",
     "less": "less",
@@ -91,7 +94,7 @@ def _beyond(n: int, away: float, deviations: Sequence[float], family: int, level
     variances = [deviation**2 for deviation in deviations]
     total = sum(variances)
     if total == 0:
-        return float(away > 0)
+        return float(away > TOUCHING)
     degrees = (n - 1) * total**2 / sum(one**2 for one in variances)
     shift = away * (n / total) ** 0.5
     return 1 - float(nctdtr(degrees, shift, quantile(degrees, level, family)))
