@@ -17,12 +17,12 @@ from pathlib import Path
 
 import torch
 
-from studies.execute import execute
+from studies.conducting.search import RATE
+from studies.conducting.worker import validation_nll
+from studies.design.gathering import gather
+from studies.design.plan import Cell, Plan
 from studies.extrapolation import QUICK, STUDY
-from studies.gathering import gather
-from studies.plan import Cell, Plan
-from studies.search import RATE
-from studies.worker import validation_nll
+from studies.training.execute import execute
 
 ASSIGNMENTS = [
     "evaluation.test_lengths=[16, 20, 24, 32, 64]",

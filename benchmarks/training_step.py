@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from registry import build_encoder
-from studies.seeds import Seeds
-from studies.settings import Training
 from studies.tasks.shift import Shift
-from studies.training import Curves, train
+from studies.training.loop import Curves, train
+from studies.training.seeds import Seeds
+from studies.training.settings import Training
 
 STEPS = 60
 SIZES = {"d_model": 32, "n_heads": 4, "n_layers": 2}

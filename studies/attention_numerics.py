@@ -18,11 +18,11 @@ the machine; they are for comparing within one table.
 
 from typing import Any
 
-from studies.command import command
-from studies.hypothesis import Hypothesis
-from studies.study import Budget, Study
+from studies.conducting.command import command
+from studies.design.hypothesis import Hypothesis
+from studies.design.study import Budget, Study
 
-PERFORM = {"name": "studies.numerics:measure"}
+PERFORM = {"name": "studies.measurements.numerics:measure"}
 
 ARMS: dict[str, Any] = {
     "explicit": {"perform": {"attention": "explicit"}},

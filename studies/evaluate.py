@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from studies.command import BAD_INPUT, INTERRUPTED, errors, fail
+from studies.conducting.command import BAD_INPUT, INTERRUPTED, errors, fail
 
 if TYPE_CHECKING:
     from store.records import Run
     from store.results import Results
-    from studies.later_scores import Added, Asked
+    from studies.training.later_scores import Added, Asked
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -57,8 +57,8 @@ def evaluate(
             fail("name runs by their ids, or a study by --study; one of the two", BAD_INPUT)
         from registry.plugins import load as load_plugin
         from store.results import Results
-        from studies.devices import device_named
-        from studies.later_scores import Asked
+        from studies.training.devices import device_named
+        from studies.training.later_scores import Asked
 
         for plugin in plugins or []:
             load_plugin(plugin)
@@ -85,7 +85,7 @@ def _numbers(text: str, what: str) -> tuple[int, ...]:
 
 def _of_ids(results: "Results", ids: Sequence[int]) -> list["Run"]:
     """The runs of these ids; each has weights."""
-    from studies.loading import saved_model
+    from studies.training.loading import saved_model
 
     runs = [results.run(number) for number in dict.fromkeys(ids)]
     for run in runs:
@@ -116,7 +116,7 @@ def _of_study(results: "Results", study: str) -> list["Run"]:
 
 def _warn(results: "Results", runs: Sequence["Run"]) -> None:
     """Name the parts whose source is not what a run was done with."""
-    from studies.loading import changed_parts, config_of
+    from studies.training.loading import changed_parts, config_of
 
     by_code: dict[Any, list[Run]] = {}
     for run in runs:
@@ -134,7 +134,7 @@ def _warn(results: "Results", runs: Sequence["Run"]) -> None:
 
 def _score(runs: Sequence["Run"], asked: "Asked", storage: str) -> None:
     from store.ledger import Ledger
-    from studies.later_scores import add_later_scores
+    from studies.training.later_scores import add_later_scores
 
     ledger, count = Ledger.open(storage), 0
     for number, run in enumerate(runs):

@@ -12,7 +12,7 @@ validation nll at trained lengths is chosen, so longer lengths have no say. Conf
 seeds at that rate. Every arm sees the same data and the same test sets in each replicate.
 
 Budgets: `smoke` and `quick` ask this; `standard` and `paper` follow Ruoss et al. 2023
-(`studies/ruoss_protocol.py` tells what is scaled), with random positions among the arms.
+(`studies/published/ruoss_protocol.py` tells what is scaled), with random positions among the arms.
 
 Axes: what else decides, one variable each, by `--axis`: readout_place, training_lengths,
 random_positions, log_length, causal_mask.
@@ -26,14 +26,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from studies.axes import AXES
-from studies.command import command
-from studies.hypothesis import Hypothesis
-from studies.ruoss_protocol import PAPER, STANDARD
-from studies.study import Budget, Study
+from studies.conducting.command import command
+from studies.design.hypothesis import Hypothesis
+from studies.design.study import Budget, Study
+from studies.published.ruoss_protocol import PAPER, STANDARD
 
 if TYPE_CHECKING:
-    from studies.arms import Arm
-    from studies.protocol import Settings
+    from studies.design.arms import Arm
+    from studies.design.protocol import Settings
 
 ARMS = ["none", "sinusoidal", "learned", "rope", "alibi", "t5_bias"]
 
@@ -110,7 +110,7 @@ def complete(roots: Mapping[str, Any]) -> Mapping[str, Any]:
     if roots["encoder"].get("position") != "learned":
         return roots
     from registry.choices import resolve
-    from studies.settings import task_of
+    from studies.training.settings import task_of
 
     lengths = (roots["training"]["train_lengths"][1], *roots["evaluation"]["test_lengths"])
     rows = task_of(resolve("task", roots["task"])).seq(max(lengths))

@@ -18,8 +18,8 @@ front is about what learns soonest for its cost.
 from collections.abc import Sequence
 from typing import Any
 
-from studies.command import command
-from studies.study import Budget, Study
+from studies.conducting.command import command
+from studies.design.study import Budget, Study
 
 LENGTH = 16
 
@@ -53,7 +53,7 @@ def settings(steps: int, seeds: int, examples: int, generations: int, size: int)
             "initializer": "torch_default",
             "embedding_scale": False,
         },
-        "perform": "studies.step_cost:perform",
+        "perform": "studies.measurements.step_cost:perform",
         "training": {
             "steps": steps,
             "learning_rate": 1e-2,

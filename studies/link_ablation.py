@@ -24,14 +24,14 @@ what is enough. Source: Serrano and Smith 2019 (arXiv:1906.03731), whose text ha
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from studies.command import command
+from studies.conducting.command import command
+from studies.design.hypothesis import Hypothesis
+from studies.design.study import Budget, Study
 from studies.extrapolation import complete as with_rows
-from studies.hypothesis import Hypothesis
-from studies.study import Budget, Study
 
 if TYPE_CHECKING:
-    from studies.arms import Arm
-    from studies.protocol import Settings
+    from studies.design.arms import Arm
+    from studies.design.protocol import Settings
 
 PERFORM = "studies.links.effects:measure"
 

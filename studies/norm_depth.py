@@ -24,9 +24,9 @@ Sources: Xiong et al. 2020 (arXiv:2002.04745); Wang et al. 2022 (arXiv:2203.0055
 from collections.abc import Sequence
 from typing import Any
 
-from studies.command import command
-from studies.hypothesis import Hypothesis
-from studies.study import Budget, Study
+from studies.conducting.command import command
+from studies.design.hypothesis import Hypothesis
+from studies.design.study import Budget, Study
 
 WARMUP = 100
 PLACES = ("pre", "post", "sandwich", "deepnorm", "rezero")

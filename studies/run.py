@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from studies.command import command, errors
+from studies.conducting.command import command, errors
 
 PROGRAM = "python -m studies.run"
 
@@ -26,7 +26,7 @@ def main() -> None:
         return
     try:
         with errors():
-            from studies.study_file import read_study
+            from studies.design.study_file import read_study
 
             study = read_study(Path(typed[0]))
     except typer.Exit as end:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from studies.acceptance_checks import KEY, learning, numerics, parity, structure
 from studies.acceptance_checks.check import Check, Finding, asked
 from studies.acceptance_checks.subject import Subject
-from studies.outcome import Measured, Outcome, Work
+from studies.training.outcome import Measured, Outcome, Work
 
 CHECKS: tuple[Check, ...] = (
     *structure.CHECKS,

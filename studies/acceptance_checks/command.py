@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from studies.acceptance_checks import KEY
-from studies.command import INTERRUPTED, WORK_FAILED, errors
+from studies.conducting.command import INTERRUPTED, WORK_FAILED, errors
+from studies.design.study import Study
 from studies.errors import WorkerError
-from studies.study import Study
 
 if TYPE_CHECKING:
     from store.records import Run
-    from studies.plan import Plan
+    from studies.design.plan import Plan
 
 LEASE_SECONDS = 3600.0
 THREADS = 1
@@ -84,7 +84,7 @@ def application(study: Study) -> typer.Typer:
 def _describe(plan: "Plan") -> None:
     """Print what is asked of a model, and with which settings."""
     from studies.acceptance_checks.accept import CHECKS
-    from studies.preview import describe_plan
+    from studies.conducting.preview import describe_plan
 
     describe_plan(plan)
     print("\nChecks\n------")
@@ -99,7 +99,7 @@ def _planned(study: Study, words: Sequence[str]) -> "Plan":
     Raises:
         ConfigError: If what was typed breaks a rule.
     """
-    from studies.command import read_plan
+    from studies.conducting.command import read_plan
 
     plan = read_plan(study, words)
     told = [word for one in _read_at_an_end(plan) for word in ("--set", one)]
@@ -116,7 +116,7 @@ def _words(
 ) -> list[str]:
     """What was typed, in words that any study understands; the file of an encoder is read here."""
     from registry.yaml_file import read_yaml
-    from studies.gathering import ROOTS
+    from studies.design.gathering import ROOTS
 
     given = {} if config is None else read_yaml(config)
     settings = bool(given) and set(given) <= set(ROOTS)
@@ -157,10 +157,10 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
     from store.environment import environment_facts, git_facts
     from store.ledger import Ledger
     from store.records import FINISHED
-    from studies.devices import device_facts, device_named
-    from studies.execute import execute
-    from studies.outcome import Outcome
-    from studies.worker import is_alive, this_process
+    from studies.conducting.worker import is_alive, this_process
+    from studies.training.devices import device_facts, device_named
+    from studies.training.execute import execute
+    from studies.training.outcome import Outcome
 
     chosen: Any = device_named(device)
     ledger = Ledger.create(storage)

@@ -8,10 +8,10 @@ from torch import nn
 
 from studies.acceptance_checks.check import Check, Told, insist
 from studies.acceptance_checks.subject import Subject
-from studies.evaluation import evaluate, judged, predict
-from studies.models import width_of
-from studies.settings import Training
-from studies.training import Curves, train
+from studies.training.evaluation import evaluate, judged, predict
+from studies.training.loop import Curves, train
+from studies.training.models import width_of
+from studies.training.settings import Training
 
 FEW = 3
 """So many steps tell whether two trainings go the same way."""

@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from studies.collection import Collection
+from studies.design.collection import Collection
 
 AXES = Collection(Path(__file__).parent, "axis", "studies.extrapolation --axis")

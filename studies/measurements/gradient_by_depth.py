@@ -8,9 +8,9 @@ from torch import nn
 
 from registry.builder import build_encoder
 from registry.problems import ConfigError, Problem
-from studies.outcome import Measured, Outcome, Work
-from studies.settings import task_of
-from studies.training import batch_loss
+from studies.training.loop import batch_loss
+from studies.training.outcome import Measured, Outcome, Work
+from studies.training.settings import task_of
 from variants.encoder import Encoder
 
 

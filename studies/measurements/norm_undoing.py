@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from registry.choices import build_part, resolve
-from studies.outcome import Measured, Outcome, Work
+from studies.training.outcome import Measured, Outcome, Work
 from variants.dims import Dims
 
 Tokens = Float[Tensor, "token d_model"]

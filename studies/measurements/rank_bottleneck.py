@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from registry.problems import ConfigError, Problem
-from studies.outcome import Measured, Outcome, Work
+from studies.training.outcome import Measured, Outcome, Work
 
 
 def measure(

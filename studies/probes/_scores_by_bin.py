@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from studies.outcome import Measured
 from studies.probes.probe import Probe, Scene
 from studies.tasks.task import Batch
+from studies.training.outcome import Measured
 from variants.positions import BeyondTableError
 
 Counts = Mapping[int, int]

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from studies.outcome import Measured
 from studies.probes.probe import Probe, Scene, blocks_of
+from studies.training.outcome import Measured
 
 
 class ActivationScale(Probe):

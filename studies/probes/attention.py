@@ -8,8 +8,8 @@ from einops import rearrange, repeat
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from studies.outcome import Measured
 from studies.probes.probe import Probe, Scene
+from studies.training.outcome import Measured
 
 
 class Attention(Probe):

@@ -8,9 +8,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from studies.outcome import Measured
 from studies.probes.probe import Probe, Scene
-from studies.training import batch_loss
+from studies.training.loop import batch_loss
+from studies.training.outcome import Measured
 
 LAYER = re.compile(r"(?:^|\.)blocks\.(\d+)\.")
 

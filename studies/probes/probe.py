@@ -9,11 +9,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from studies.evaluation import by_answer, fixed_set, judged, predict
-from studies.outcome import Measured
-from studies.seeds import Seeds
-from studies.settings import RunConfig
 from studies.tasks.task import Batch, Task
+from studies.training.evaluation import by_answer, fixed_set, judged, predict
+from studies.training.outcome import Measured
+from studies.training.seeds import Seeds
+from studies.training.settings import RunConfig
 
 
 @dataclass(frozen=True)

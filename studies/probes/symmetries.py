@@ -8,9 +8,9 @@ from einops import repeat
 from jaxtyping import Int
 from torch import Tensor
 
-from studies.evaluation import logits_of
-from studies.outcome import Measured
 from studies.probes.probe import Probe, Scene
+from studies.training.evaluation import logits_of
+from studies.training.outcome import Measured
 
 
 class Symmetries(Probe):

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import typer
 
-from studies.command import BAD_INPUT, command, errors, fail
+from studies.conducting.command import BAD_INPUT, command, errors, fail
 
 HELP = ("--help", "-h")
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from registry.problems import ConfigError, Problem
 from registry.table import UnknownNameError
+from studies.design.study import Study
 from studies.published.study import study_of
-from studies.study import Study
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from studies.answer import ArmResult
-    from studies.plan import Plan
-    from studies.study import Show
+    from studies.answers.answer import ArmResult
+    from studies.design.plan import Plan
+    from studies.design.study import Show
 
 OURS = ("--table", "--rows", "--format")
 FORMATS = ("table", "markdown")

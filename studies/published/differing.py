@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from studies.gathering import gather
-from studies.merging import leaves
-from studies.plan import Plan
-from studies.protocol import Settings
+from studies.design.gathering import gather
+from studies.design.merging import leaves
+from studies.design.plan import Plan
+from studies.design.protocol import Settings
 from studies.published.study import PAPER
 from studies.published.table import Published
 

@@ -13,7 +13,7 @@ from studies.published.table import Published
 
 if TYPE_CHECKING:
     from store.records import Score
-    from studies.answer import ArmResult
+    from studies.answers.answer import ArmResult
 
 STORED = {"perplexity": "nll", "gradient_norm": "last_gradient", "difference": "permutation"}
 """Under which name a metric of a table is stored, where it is another."""

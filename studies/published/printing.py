@@ -13,8 +13,8 @@ from studies.published.table import Cell, Published, load
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from studies.answer import ArmResult
-    from studies.plan import Plan
+    from studies.answers.answer import ArmResult
+    from studies.design.plan import Plan
 
 MARK = "†"
 """Stands behind a number of a paper that was not verified at its source."""

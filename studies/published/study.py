@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from registry.table import UnknownNameError
-from studies.merging import leaves, merge
+from studies.design.merging import leaves, merge
+from studies.design.study import Budget, Study
 from studies.published.protocol import Budgeted
 from studies.published.table import Published, load, ranges_written_out
-from studies.study import Budget, Study
 
 PROGRAM = "studies.published"
 IN_PANELS = ("task", "encoder", "perform", "training", "evaluation")

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from studies.command import DONE, WORK_FAILED, command, errors
+from studies.conducting.command import DONE, WORK_FAILED, command, errors
 
 if TYPE_CHECKING:
+    from studies.design.study import Study
     from studies.statistics.verdict import Verdict
-    from studies.study import Study
 
 PROGRAM = "python -m studies.recipes"
 

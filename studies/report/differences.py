@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from studies.cost_table import cost_rows
-from studies.knobs import reference_of
-from studies.merging import leaves
-from studies.plan import Cell, Plan
+from studies.answers.cost_table import cost_rows
+from studies.design.knobs import reference_of
+from studies.design.merging import leaves
+from studies.design.plan import Cell, Plan
 
 ENCODER = "encoder."
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from store.intervals import Interval, t_interval, wilson
-from studies.freezing import SELECTION
+from studies.design.freezing import SELECTION
 
 if TYPE_CHECKING:
     from store.records import Run
-    from studies.searching import Point
+    from studies.answers.searching import Point
+    from studies.design.study import Line
     from studies.statistics import Verdict
-    from studies.study import Line
     from studies.tasks.task import Floors
 
 

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from studies.fit_times import FIT, fit_title
-from studies.freezing import SELECTION
-from studies.plan import Cell
+from studies.answers.fit_times import FIT, fit_title
+from studies.design.freezing import SELECTION
+from studies.design.plan import Cell
+from studies.design.tuning import Chosen, Tried, in_words
 from studies.report.differences import differences, shared
 from studies.report.findings import Arm, Findings, FitTime, Panel, Seed, Setting
 from studies.report.provenance import command_of, provenance, sources
 from studies.report.stored import Stored
-from studies.settings import task_of
-from studies.tuning import Chosen, Tried, in_words
+from studies.training.settings import task_of
 
 if TYPE_CHECKING:
     from store.records import Score

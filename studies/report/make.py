@@ -5,18 +5,18 @@ from pathlib import Path
 
 from store.errors import StoreError
 from store.results import Results
-from studies.answer import ArmResult, gather_results
-from studies.freezing import frozen_for, kept_for
-from studies.plan import Plan
+from studies.answers.answer import ArmResult, gather_results
+from studies.answers.searching import best, points
+from studies.answers.verdicts import verdicts
+from studies.design.freezing import frozen_for, kept_for
+from studies.design.plan import Plan
 from studies.report.files import write_report
 from studies.report.findings import Findings, Front
 from studies.report.gather import gather
 from studies.report.numbers import mismatches
 from studies.report.page import html_page
 from studies.report.stored import Stored
-from studies.searching import best, points
 from studies.statistics.frozen import Frozen
-from studies.verdicts import verdicts
 
 NOTHING = Frozen((), ())
 """Where no protocol was frozen every hypothesis is exploratory."""

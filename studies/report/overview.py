@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from registry.problems import ConfigError, Problem
 from store.results import Results
-from studies.recall import plan_behind
+from studies.conducting.recall import plan_behind
 from studies.report.effects import effects
 from studies.report.figures import figures
 from studies.report.findings import Findings
@@ -22,7 +22,7 @@ from studies.report.wording import ORDER, counts
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from studies.plan import Plan
+    from studies.design.plan import Plan
     from studies.statistics import Verdict
 
 CAPTION = "Effects in units of the smallest effect of interest, with intervals"

@@ -4,10 +4,10 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from studies.plan import Plan
+from studies.design.plan import Plan
 from studies.report.references import cited
 from studies.report.stored import Stored
-from studies.settings import RunConfig
+from studies.training.settings import RunConfig
 
 MACHINE = ("python", "platform", "cpu", "threads")
 """The facts of an environment that a report names."""

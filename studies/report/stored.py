@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from store.records import FINISHED
-from studies.plan import Cell, Plan
-from studies.tuning import Chosen, Tried, by_setting, choose
-from studies.worker import validation_nll
+from studies.conducting.worker import validation_nll
+from studies.design.plan import Cell, Plan
+from studies.design.tuning import Chosen, Tried, by_setting, choose
 
 if TYPE_CHECKING:
     from store.records import PlannedRun, Run, Score

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from studies.amounts import runs_done, seldom_learned, share, short_of
-from studies.hypothesis import SIGNS
-from studies.reach import Reach, reach
+from studies.answers.reach import Reach, reach
+from studies.design.hypothesis import SIGNS
 from studies.report.findings import Arm, Findings, Panel
+from studies.statistics.amounts import runs_done, seldom_learned, share, short_of
 
 if TYPE_CHECKING:
-    from studies.hypothesis import Hypothesis
+    from studies.design.hypothesis import Hypothesis
     from studies.statistics import Verdict
 
 COLOUR_OF = {

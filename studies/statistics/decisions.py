@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from studies.hypothesis import Hypothesis
+from studies.design.hypothesis import Hypothesis
 from studies.statistics.claim_tests import p_value
 from studies.statistics.comparisons import Sample
 from studies.statistics.contrasts import Contrast, contrast

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from studies.hypothesis import Hypothesis
+from studies.design.hypothesis import Hypothesis
 
 LARGEST_FAMILY = 6
 """At most this many primary contrasts: more would leave each of them too little power."""

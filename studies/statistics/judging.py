@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from studies.hypothesis import Hypothesis
+from studies.design.hypothesis import Hypothesis
 from studies.statistics.comparisons import (
     Outcomes,
     UntestableError,

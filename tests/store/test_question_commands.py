@@ -31,10 +31,10 @@ def answers(*words: str) -> list[dict[str, Any]]:
 @pytest.fixture
 def filled(ledger: Ledger, make_run: MakeRun, url: str) -> str:
     """Two arms on two seeds, tuned at two rates; `none` takes twice as long and is never right."""
-    trained = present_hash("studies.training") or ""
+    trained = present_hash("studies.training.loop") or ""
     parts = (
         Component("position", "any", "variants.positions.none:None_", "ab"),
-        Component("training", "training", "studies.training", trained),
+        Component("training", "training", "studies.training.loop", trained),
     )
     for arm, values in ARMS.items():
         for phase, rates in (("tune", (0.1, 0.2)), ("confirm", (0.2,))):

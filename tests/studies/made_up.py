@@ -6,16 +6,16 @@ from typing import Any
 
 from store import Results
 from store.ledger import Ledger
-from studies.answer import ArmResult
-from studies.conduct import Conductor
-from studies.freezing import freeze, frozen_for
-from studies.gathering import gather
-from studies.plan import Plan
-from studies.running import results_of
-from studies.search import Trials
+from studies.answers.answer import ArmResult
+from studies.answers.verdicts import verdicts
+from studies.conducting.conduct import Conductor
+from studies.conducting.running import results_of
+from studies.conducting.search import Trials
+from studies.design.freezing import freeze, frozen_for
+from studies.design.gathering import gather
+from studies.design.plan import Plan
+from studies.design.study import Budget, Study
 from studies.statistics import Verdict
-from studies.study import Budget, Study
-from studies.verdicts import verdicts
 
 Seed = Sequence[float] | str
 """The skill of a seed at each tested length, or the status that its run ended with."""

@@ -6,10 +6,10 @@ from typing import Any
 
 from store.ledger import Ledger
 from store.records import Run
-from studies.gathering import gather
-from studies.plan import Plan
-from studies.study import Budget, Study
-from studies.worker import Board, Job, _Worker
+from studies.conducting.worker import Board, Job, _Worker
+from studies.design.gathering import gather
+from studies.design.plan import Plan
+from studies.design.study import Budget, Study
 
 TINY: dict[str, Any] = {
     "encoder": {

@@ -18,8 +18,8 @@ from studies.acceptance_checks import parity, structure
 from studies.acceptance_checks.accept import CHECKS
 from studies.acceptance_checks.check import Check, Finding, asked
 from studies.acceptance_checks.subject import Subject
-from studies.outcome import Work
-from studies.settings import check_run
+from studies.training.outcome import Work
+from studies.training.settings import check_run
 from variants.attentions import Explicit
 
 CPU = torch.device("cpu")
@@ -383,8 +383,10 @@ def test_a_run_that_was_killed_is_done_again(
 
     monkeypatch.setattr("studies.acceptance_checks.accept.CHECKS", ())
     with monkeypatch.context() as patch:
-        patch.setattr("studies.execute.execute", killed)
-        patch.setattr("studies.worker.this_process", lambda: f"{platform.node()}/1/long ago")
+        patch.setattr("studies.training.execute.execute", killed)
+        patch.setattr(
+            "studies.conducting.worker.this_process", lambda: f"{platform.node()}/1/long ago"
+        )
         assert call(tmp_path) == 143
     assert call(tmp_path) == 0
     [run] = Results(f"sqlite:///{tmp_path / 'a.db'}").runs(study="acceptance")

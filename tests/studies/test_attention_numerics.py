@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from studies.attention_numerics import METRICS, STUDY
-from studies.contrasts import asked
-from studies.gathering import gather
-from studies.hypothesis import SIGNS
-from studies.plan import Plan
+from studies.design.contrasts import asked
+from studies.design.gathering import gather
+from studies.design.hypothesis import SIGNS
+from studies.design.plan import Plan
 from tests.studies.studying import call_in, means_of
 
 

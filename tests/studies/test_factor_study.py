@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from registry import ConfigError
-from studies.checking import plan_problems
-from studies.gathering import gather
-from studies.plan import Plan
+from studies.design.checking import plan_problems
+from studies.design.gathering import gather
+from studies.design.plan import Plan
+from studies.design.study_file import read_study
 from studies.report.make import findings_of
 from studies.report.page import html_page, markdown_page
 from studies.report.wording import answer
 from studies.statistics import sentence
-from studies.study_file import read_study
 from tests.studies.made_up import CLAIM, MadeUp, plan
 
 TEXT = """
@@ -156,7 +156,7 @@ def test_a_time_is_asked_at_the_longest_trained_length() -> None:
 def test_a_factor_study_runs_from_its_file_to_its_verdicts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from studies.command import command
+    from studies.conducting.command import command
 
     file = tmp_path / "placement.yaml"
     file.write_text(TEXT)

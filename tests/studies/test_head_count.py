@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from studies.contrasts import asked
-from studies.gathering import gather
+from studies.design.contrasts import asked
+from studies.design.gathering import gather
+from studies.design.plan import Plan
 from studies.head_count import FIXED, OFFSETS, RANK, STUDY, remark
-from studies.plan import Plan
 from tests.studies.studying import call_in, means_of
 
 
@@ -21,8 +21,8 @@ def test_every_budget_asks_every_claim(budget: str) -> None:
 
 
 def test_parameters_stay_at_a_fixed_width_and_grow_at_a_fixed_d_head() -> None:
-    from studies.models import build_model
-    from studies.seeds import Seeds
+    from studies.training.models import build_model
+    from studies.training.seeds import Seeds
 
     plan = Plan(STUDY, gather(STUDY.budgets["quick"].settings))
 

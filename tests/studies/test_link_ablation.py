@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from studies.command import read_plan
-from studies.execute import execute
+from studies.conducting.command import read_plan
+from studies.design.plan import Plan
 from studies.link_ablation import ARMS, METRICS, STUDY
 from studies.links.choices import CHOICES
-from studies.outcome import Outcome
-from studies.plan import Plan
-from studies.trained_once import forget
+from studies.training.execute import execute
+from studies.training.outcome import Outcome
+from studies.training.trained_once import forget
 
 TRIED = ("nothing", "top", "keep true", "untrained true")
 

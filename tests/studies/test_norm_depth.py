@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from studies.contrasts import asked
-from studies.gathering import gather
-from studies.hypothesis import SIGNS
+from studies.design.contrasts import asked
+from studies.design.gathering import gather
+from studies.design.hypothesis import SIGNS
+from studies.design.plan import Plan
 from studies.norm_depth import DEEP, EXPLORED, PLACES, PRIMARY, STUDY
-from studies.plan import Plan
 from tests.studies.studying import call_in, means_of
 
 

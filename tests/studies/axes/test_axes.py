@@ -6,11 +6,11 @@ import pytest
 
 from registry import ConfigError
 from studies.axes import AXES
-from studies.command import read_plan
-from studies.contrasts import differences, why_not_asked
+from studies.conducting.command import read_plan
+from studies.conducting.recall import plan_of
+from studies.design.contrasts import differences, why_not_asked
+from studies.design.plan import Plan
 from studies.extrapolation import STUDY, main
-from studies.plan import Plan
-from studies.recall import plan_of
 
 BUDGETS = ("smoke", "quick", "standard")
 

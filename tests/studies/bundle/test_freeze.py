@@ -14,11 +14,11 @@ from store import Ledger, PlannedRun, Results
 from store.checks import check
 from studies.__main__ import app
 from studies.bundle.check import check_bundle
-from studies.command import read_plan
-from studies.conduct import Conductor
-from studies.freezing import freeze
-from studies.search import Trials
-from studies.study_file import read_study
+from studies.conducting.command import read_plan
+from studies.conducting.conduct import Conductor
+from studies.conducting.search import Trials
+from studies.design.freezing import freeze
+from studies.design.study_file import read_study
 from tests.studies.stored_models import Desk
 
 STUDY = """\

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from studies.bundle.sources import bring_sources
-from studies.gathering import gather
-from studies.plan import Plan
-from studies.study import Budget, Study
+from studies.design.gathering import gather
+from studies.design.plan import Plan
+from studies.design.study import Budget, Study
 from tests.studies.stored_models import TINY
 
 

@@ -13,9 +13,9 @@ from studies.links.bench import Bench, Scope, ask
 from studies.links.choices import Choice, choose
 from studies.links.cutting import run_cut
 from studies.links.effects import measure
-from studies.outcome import Outcome, Work
-from studies.settings import check_run, task_of
 from studies.tasks.task import Task
+from studies.training.outcome import Outcome, Work
+from studies.training.settings import check_run, task_of
 from variants.positions import Position
 
 CPU = torch.device("cpu")

@@ -8,8 +8,8 @@ import torch
 from registry import ConfigError, build_encoder
 from studies.measurements import gradient_by_depth
 from studies.measurements.gradient_by_depth import last_gradient, measure, slope
-from studies.outcome import Measured, Outcome, Work
-from studies.settings import check_run
+from studies.training.outcome import Measured, Outcome, Work
+from studies.training.settings import check_run
 
 CPU = torch.device("cpu")
 SMALL: dict[str, Any] = {"d_model": 16, "n_heads": 2, "feedforward": {"name": "relu", "d_ff": 16}}
@@ -60,7 +60,7 @@ def test_the_gradient_of_the_second_matrix_is_the_outer_product_of_error_and_act
 
 
 def _batch(made: Work) -> Any:
-    from studies.settings import task_of
+    from studies.training.settings import task_of
 
     generator = made.seeds.generator("evaluation", "gradient", 6, 0)
     return task_of(made.config.task).sample(generator, 4, 6)

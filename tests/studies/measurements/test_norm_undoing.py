@@ -5,8 +5,8 @@ import math
 import torch
 
 from studies.measurements.norm_undoing import measure, recovered
-from studies.outcome import Work
-from studies.settings import check_run
+from studies.training.outcome import Work
+from studies.training.settings import check_run
 
 
 def work(*lengths: int) -> Work:

@@ -7,8 +7,8 @@ import torch
 
 from registry import ConfigError
 from studies.measurements.rank_bottleneck import Drawn, divergence, draw, error, fit, measure
-from studies.outcome import Outcome, Work
-from studies.settings import check_run
+from studies.training.outcome import Outcome, Work
+from studies.training.settings import check_run
 
 CPU = torch.device("cpu")
 

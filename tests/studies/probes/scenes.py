@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from registry import build_encoder
 from studies.probes.probe import Scene
-from studies.seeds import Seeds
-from studies.settings import check_run, task_of
+from studies.training.seeds import Seeds
+from studies.training.settings import check_run, task_of
 
 
 def scene(task: Any = "shift", **encoder: Any) -> Scene:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from studies.probes.gradient_norms import GradientNorms
-from studies.training import batch_loss
+from studies.training.loop import batch_loss
 from tests.studies.probes.scenes import gru, scene
 
 

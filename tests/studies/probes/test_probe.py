@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from studies.execute import execute
 from studies.probes import probes
-from studies.settings import check_run, probe_of
+from studies.training.execute import execute
+from studies.training.settings import check_run, probe_of
 from tests.studies.probes.scenes import scene
 
 HOOKS = [name for name in dir(nn.Module) if name.startswith("register_") and "hook" in name]

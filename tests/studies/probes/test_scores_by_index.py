@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from studies.evaluation import evaluate
 from studies.probes.probe import Scene
 from studies.probes.scores_by_index import ScoresByIndex
+from studies.training.evaluation import evaluate
 from tests.studies.probes.scenes import scene
 
 

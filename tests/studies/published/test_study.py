@@ -4,11 +4,11 @@ import pytest
 
 from registry import ConfigError, UnknownNameError
 from registry.builder import build_encoder
-from studies.checking import plan_problems
+from studies.conducting.running import ready
+from studies.design.checking import plan_problems
 from studies.published import load, names, study_of, typed
 from studies.published.command import split
 from studies.published.differing import differences, shown
-from studies.running import ready
 
 LARGE = ("ruoss_2023", "kazemnejad_2023")
 """Tables of many rows, each at many lengths."""

@@ -10,7 +10,7 @@ from registry import ConfigError, EncoderConfig, UnknownNameError
 from registry.choices import resolve
 from studies.published import Published, load, names
 from studies.published.table import read
-from studies.settings import Evaluation, Training, task_of
+from studies.training.settings import Evaluation, Training, task_of
 
 NAMES = [
     *("bhojanapalli_2020", "haviv_2022", "kazemnejad_2023", "peluche_2023", "ruoss_2023"),

@@ -3,10 +3,10 @@
 import pytest
 
 from registry.table import UnknownNameError
-from studies.contrasts import why_not_asked
-from studies.plan import Plan
+from studies.conducting.running import ready
+from studies.design.contrasts import why_not_asked
+from studies.design.plan import Plan
 from studies.recipes import RECIPES, claim_of
-from studies.running import ready
 
 
 def planned(name: str, budget: str) -> Plan:

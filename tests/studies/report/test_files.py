@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from registry.table import TABLES
-from studies.hypothesis import Hypothesis
+from studies.design.hypothesis import Hypothesis
+from studies.design.study import Line
 from studies.report.files import write_report
 from studies.report.findings import Arm, Findings, Setting
 from studies.report.methods import latex_table, methods
@@ -16,7 +17,6 @@ from studies.report.numbers import mismatches, read_numbers
 from studies.report.page import html_page, markdown_page
 from studies.report.references import cited, known
 from studies.statistics import Verdict
-from studies.study import Line
 from tests.studies.report.synthetic import arm, findings, panel
 
 CLAIM = Hypothesis("further", "RoPE <b>reaches</b> further.", "rope", "learned", "shift", (32, 64))

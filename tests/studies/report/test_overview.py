@@ -8,7 +8,7 @@ import pytest
 
 from registry.problems import ConfigError
 from store import Ledger, PlannedRun
-from studies.hypothesis import Hypothesis
+from studies.design.hypothesis import Hypothesis
 from studies.report import overview
 from studies.report.effects import effects
 from studies.report.findings import Findings

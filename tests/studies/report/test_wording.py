@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from studies.reach import Reach
+from studies.answers.reach import Reach
+from studies.design.study import Line
 from studies.report.findings import Arm
 from studies.report.wording import arm_sentence, claims, counts, listed, reach_of, reaches
-from studies.study import Line
 from tests.studies.report.synthetic import arm, findings, panel
 
 WINNER = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93))

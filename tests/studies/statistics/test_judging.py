@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from studies.hypothesis import Hypothesis
+from studies.design.hypothesis import Hypothesis
 from studies.statistics import ArmOutcome, Frozen, SeedOutcome, Verdict, judge
 
 CLAIM = Hypothesis(

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from studies.hypothesis import Direction, Hypothesis
-from studies.protocol import Ties
+from studies.design.hypothesis import Direction, Hypothesis
+from studies.design.protocol import Ties
+from studies.design.tuning import Tried, choose
 from studies.statistics import ArmOutcome, Frozen, SeedOutcome, Verdict, judge, seeds_needed
-from studies.tuning import Tried, choose
 
 POOL = Path(__file__).parents[1] / "data" / "same_arm_pool.csv"
 ARMS, FROZEN, LATER = ("one", "two", "three"), 8, 4

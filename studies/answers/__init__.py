@@ -1,0 +1,1 @@
+"""What came out, in numbers and sentences: `answer` gathers, `verdicts` judge, `printing` shows."""

@@ -1,0 +1,199 @@
+"""Put the settings of a study together: its own < a YAML file < `--set` and other options."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from registry.config import EncoderConfig
+from registry.problems import ConfigError, Problem, problems_of
+from registry.settings import with_settings
+from registry.yaml_file import read_yaml
+from studies.design.merging import merge, name_of, nested
+from studies.design.protocol import Settings
+from studies.design.written import Layer, as_written, without
+
+ROOTS = {
+    "encoder": "encoder.d_model",
+    "model": "model.name",
+    "perform": "perform.name",
+    "task": "task.name",
+    "training": "training.steps",
+    "evaluation": "evaluation.examples",
+    "study": "study.arms",
+}
+"""The roots of a config, each with an example of a key in it."""
+
+CHOICES = ("model", "perform", "task")
+IN_PANELS = ("encoder", "training", "evaluation")
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Settings, and what is wrong with them; where something is, `settings` may lack it."""
+
+    settings: Settings | None
+    problems: tuple[Problem, ...] = ()
+
+
+def gather(
+    defaults: Mapping[str, Any],
+    file: Path | None = None,
+    assignments: Iterable[str] = (),
+    options: Mapping[str, Any] | None = None,
+) -> Settings:
+    """The settings of a study.
+
+    Args:
+        defaults: Those of the budget.
+        file: A YAML file that changes some of them.
+        assignments: Changes that win over the file, as `dotted.key=value`.
+        options: Keys of `study` that win over all.
+
+    Raises:
+        ConfigError: If something cannot be read or breaks a rule; every problem is told.
+    """
+    found = try_to_gather(defaults, file, assignments, options)
+    if found.problems or found.settings is None:
+        raise ConfigError(found.problems)
+    return found.settings
+
+
+def try_to_gather(
+    defaults: Mapping[str, Any],
+    file: Path | None = None,
+    assignments: Iterable[str] = (),
+    options: Mapping[str, Any] | None = None,
+    layers: Sequence[Layer] = (),
+) -> Gathered:
+    """As `gather`, but what breaks a rule is returned, with settings that leave it out.
+
+    `layers` are those of a file that the defaults are made of, from the top down.
+
+    Raises:
+        ConfigError: If something cannot be read.
+    """
+    in_file = {} if file is None else read_yaml(file)
+    typed: dict[str, Any] = {}
+    for assignment in assignments:
+        typed = merge(typed, with_settings({}, [assignment]))
+    problems = [_not_a_mapping(root, value) for root, value in (*in_file.items(), *typed.items())]
+    if any(problems):
+        raise ConfigError(problem for problem in problems if problem)
+    data = lay_over(lay_over(dict(defaults), in_file), typed)
+    data = merge(data, {"study": options or {}})
+    settings, wrong = check(data)
+    if settings is None:
+        settings = _sound(data, wrong, defaults)
+    written = [Layer({"study": options or {}}), Layer(typed), Layer(in_file, file), *layers]
+    return Gathered(settings, tuple(as_written(one, written) for one in wrong))
+
+
+def _sound(
+    data: Mapping[str, Any], wrong: Sequence[Problem], defaults: Mapping[str, Any]
+) -> Settings | None:
+    """Settings without what is wrong in them, so that what the arms get wrong is told as well."""
+    settings, _ = check(without(data, [problem.key.split(".") for problem in wrong]))
+    if settings is not None:
+        return settings
+    broken = {problem.key.split(".")[0] for problem in wrong}
+    sound = {root: value for root, value in data.items() if root not in broken}
+    return check({"study": defaults.get("study", {}), **sound})[0]
+
+
+def check(data: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
+    """The settings that plain data says, and what is wrong with it."""
+    try:
+        return Settings(**data), []
+    except ValidationError as error:
+        return None, problems_of(error, Settings) + _encoder_problems(data.get("encoder", {}))
+
+
+def lay_over(below: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with a layer over them, in which what is said of one run is said of the study.
+
+    A `task` becomes the only panel. What the layer says under `encoder`, `training` or `evaluation`
+    holds for every panel below it, in place of its own. `training.learning_rate` is the only rate
+    that is tried; other `arms` or `factors` replace both.
+
+    Raises:
+        ConfigError: If the layer contradicts itself.
+    """
+    study = dict(layer.get("study", {}))
+    lower = dict(below.get("study", {}))
+    panels = _panels(study, lower)
+    if "panels" not in study:
+        panels = [_under(layer, panel) for panel in panels]
+    if "task" in layer:
+        panels = [_panel_of(layer["task"], panels)]
+    if panels:
+        study["panels"] = panels
+    if isinstance(study.get("search"), Mapping) and isinstance(lower.get("search"), Mapping):
+        study["search"] = {**lower["search"], **study["search"]}
+    if "arms" in study or "factors" in study:
+        lower = {key: value for key, value in lower.items() if key not in ("arms", "factors")}
+    tries = [key for key in ("learning_rates", "tune") if key in study]
+    if "learning_rate" in layer.get("training", {}):
+        tries.append("learning_rate")
+        study["learning_rates"] = [layer["training"]["learning_rate"]]
+    if len(tries) > 1:
+        rule = (
+            "a study tries either one learning_rate or the list study.learning_rates, or the "
+            "settings of study.tune"
+        )
+        key = "training.learning_rate" if "learning_rate" in tries else "study.tune"
+        raise ConfigError([Problem(key, rule)])
+    if tries:
+        lower = {key: one for key, one in lower.items() if key not in ("learning_rates", "tune")}
+    kept = {key: value for key, value in layer.items() if key not in ("task", "study")}
+    return {**merge({**below, "study": lower}, kept), "study": {**lower, **study}}
+
+
+def _panels(study: Mapping[str, Any], lower: Mapping[str, Any]) -> list[dict[str, Any]]:
+    panels = study.get("panels", lower.get("panels", []))
+    if not isinstance(panels, list) or not all(isinstance(one, Mapping) for one in panels):
+        rule = f"panels is a list of mappings with a task and its steps; got {panels!r}"
+        raise ConfigError([Problem("study.panels", rule, panels)])
+    return [dict(panel) for panel in panels]
+
+
+def _under(layer: Mapping[str, Any], panel: Mapping[str, Any]) -> dict[str, Any]:
+    """A panel with what the layer above it says for all panels."""
+    kept = dict(panel)
+    for root in IN_PANELS:
+        if root in kept and root in layer:
+            kept[root] = merge(nested(kept[root]), layer[root])
+    return {**kept, "steps": None} if "steps" in layer.get("training", {}) else kept
+
+
+def _panel_of(task: Any, panels: list[dict[str, Any]]) -> dict[str, Any]:
+    names = [str(name_of(panel.get("task"))) for panel in panels]
+    if isinstance(task, Mapping) and "name" not in task:
+        if len(panels) != 1:
+            keys = ", ".join(f"task.{key}" for key in task)
+            why = "has several tasks" if panels else "has no task yet"
+            rule = f"{keys} needs task.name as well, since this study {why}"
+            raise ConfigError([Problem("task", rule, task, tuple(names))])
+        task = {"name": names[0], **task}
+    same = next((panel for panel in panels if name_of(panel.get("task")) == name_of(task)), {})
+    return {**same, "task": merge({"task": same.get("task", {})}, {"task": task})["task"]}
+
+
+def _not_a_mapping(root: str, value: Any) -> Problem | None:
+    """What is wrong with a root that holds no keys; a choice may be a name."""
+    if isinstance(value, Mapping) or root not in ROOTS:
+        return None
+    if root in CHOICES and isinstance(value, str):
+        return None
+    return Problem(root, f"{root} holds keys, such as {ROOTS[root]}; got {value!r}", value)
+
+
+def _encoder_problems(encoder: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with the shared encoder keys, told together with the rest."""
+    try:
+        EncoderConfig(**encoder)
+    except ConfigError as error:
+        return [problem.under("encoder") for problem in error.problems]
+    return []

@@ -1,0 +1,223 @@
+"""Plan a study: which runs it is made of, and what identifies each."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from registry.config import hash_of, without_defaults
+from studies.design.arms import Arm, select
+from studies.design.knobs import knob_of
+from studies.design.merging import nested
+from studies.design.protocol import TUNING_SEEDS_FROM, Panel, Settings, laid_over
+from studies.design.study import Study
+from studies.training.identity import components, foreign_sources, hash_of_code
+from studies.training.settings import RunConfig, check_run, task_of
+
+if TYPE_CHECKING:
+    from store.records import Component, PlannedRun
+
+Setting = Mapping[str, Any]
+"""What tuning tries: dotted keys with values."""
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One arm on one panel of a study: what is tuned and confirmed for itself.
+
+    `task` is the label of the panel, under which its runs are stored.
+    """
+
+    panel: int
+    task: str
+    arm: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A study with its checked settings, ready to be expanded into runs.
+
+    `generation` counts how often a search has added arms to it.
+    """
+
+    study: Study
+    settings: Settings
+    environment_id: int | None = None
+    provenance: dict[str, Any] = field(default_factory=dict[str, Any])
+    generation: int = 0
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The dotted keys that the arms differ in: those of the study, and the factors."""
+        return tuple(dict.fromkeys((*self.settings.study.factors, *self.study.variables)))
+
+    @cached_property
+    def arms(self) -> dict[str, Arm]:
+        """The arms of this call, by name.
+
+        Raises:
+            UnknownNameError: If one is named that the study does not have.
+        """
+        return {arm.name: arm for arm in self._select(self.settings.study.only)}
+
+    def arm(self, name: str) -> Arm:
+        """An arm of the study, whether this call asks for it or not.
+
+        Raises:
+            UnknownNameError: If the study does not have it.
+        """
+        return self.arms[name] if name in self.arms else self._select([name])[0]
+
+    def _select(self, names: Sequence[str] | None) -> list[Arm]:
+        study = self.settings.study
+        bare_too = len(self.study.variables) == 1 and not study.factors
+        return select(study.declared(), names, bare_too)
+
+    def cells(self) -> list[Cell]:
+        """Every arm on every panel, in the order of the settings."""
+        return [
+            Cell(number, label, arm)
+            for number, label in enumerate(self.labels())
+            for arm in self.arms
+            if self.is_on(number, arm)
+        ]
+
+    def is_on(self, panel: int, arm: str) -> bool:
+        """Is an arm for this panel?"""
+        names = self.settings.study.panels[panel].arms
+        return names is None or arm in names
+
+    def cell(self, label: str, arm: str) -> Cell:
+        """The cell of an arm on the panel of this label."""
+        return Cell(self.labels().index(label), label, arm)
+
+    def labels(self) -> list[str]:
+        """A name for each panel: its label, or its task with options where one comes twice."""
+        panels = self.settings.study.panels
+        names = ["" if panel.task is None else panel.task.name for panel in panels]
+        return [
+            panel.label or (str(panel.task) if names.count(name) > 1 else name)
+            for name, panel in zip(names, panels, strict=True)
+        ]
+
+    def panel(self, cell: Cell) -> Panel:
+        """The panel of a cell."""
+        return self.settings.study.panels[cell.panel]
+
+    def config(self, cell: Cell, setting: Setting | None = None) -> RunConfig:
+        """The config of the runs of a cell at a setting; None: the first that tuning tries.
+
+        Raises:
+            ConfigError: If the arm does not fit the rest of the config.
+        """
+        setting = self.settings.study.settings()[0] if setting is None else setting
+        key = cell, repr(sorted(setting.items()))
+        if key not in self._configs:
+            knob = knob_of(self, cell, setting)
+            self._configs[key] = check_run(self.roots(cell, {**setting, **knob}))
+        return self._configs[key]
+
+    @cached_property
+    def _configs(self) -> dict[Any, RunConfig]:
+        return {}
+
+    @cached_property
+    def knobs(self) -> dict[Any, int | None]:
+        """The values that matching has found so far."""
+        return {}
+
+    def roots(self, cell: Cell, setting: Setting) -> dict[str, Any]:
+        """What a cell's runs are made of at a setting, before it is checked."""
+        arm = self.arm(cell.arm).over(self.study.variables)
+        data = laid_over(self.settings.shared(), self.panel(cell).overlay(), arm, nested(setting))
+        if data.get("model") is not None or (data.get("perform") and not data["encoder"]):
+            del data["encoder"]
+        if "encoder" in data and data.get("task") is not None:
+            told = _told_by_task(data["task"])
+            # An arm or a panel may read the answer elsewhere; sizes are the task's alone.
+            data["encoder"] = {"readout": told.pop("readout"), **data["encoder"], **told}
+        return dict(self.study.complete(data))
+
+    def is_tuned(self, cell: Cell) -> bool:
+        """Is there a choice, and a validation nll to choose by? Else the first setting is it."""
+        return len(self.settings.study.settings()) > 1 and self.config(cell).scored
+
+    def tuning(self, cell: Cell) -> Iterator["PlannedRun"]:
+        """The tuning runs of a cell: every setting on every tuning seed; none where not tuned."""
+        settings = self.settings.study.settings()
+        seeds = range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + self.settings.study.tuning_seeds)
+        for setting in settings if self.is_tuned(cell) else ():
+            yield from self.runs(cell, setting, "tune", seeds)
+
+    def confirming(self, cell: Cell, setting: Setting) -> Iterator["PlannedRun"]:
+        """The confirming runs of a cell, once its setting is chosen."""
+        yield from self.runs(cell, setting, "confirm", range(self.settings.study.seeds))
+
+    def known(self, chosen: Mapping[Cell, Setting | None]) -> Iterator["PlannedRun"]:
+        """Every tuning run, and the confirming runs of the cells whose setting is chosen."""
+        for cell in self.cells():
+            yield from self.tuning(cell)
+        for cell, setting in chosen.items():
+            if setting is not None:
+                yield from self.confirming(cell, setting)
+
+    def parts(self, cell: Cell) -> tuple["Component", ...]:
+        """The source of every part of a cell's runs, as it is now."""
+        return components(self.config(cell))
+
+    def runs(
+        self, cell: Cell, setting: Setting, phase: str, seeds: Iterable[int]
+    ) -> Iterator["PlannedRun"]:
+        """The replicates of one config, each with the hash that identifies it."""
+        from store.records import PlannedRun
+
+        config = self.config(cell, setting)
+        kept, foreign = without_defaults(config), foreign_sources(config)
+        parts, arm = components(config), self.arms[cell.arm]
+        first = PlannedRun(
+            study=self.study.name,
+            task=cell.task,
+            arm=cell.arm,
+            phase=phase,
+            seed=0,
+            config=config.plain(),
+            config_hash=hash_of(kept),
+            code_hash=hash_of_code(parts),
+            identity="",
+            steps=0 if config.task is None else config.training.steps,
+            environment_id=self.environment_id,
+            priority=0 if phase == "tune" else 1,
+            provenance={
+                **self.provenance,
+                "plugin_parts": foreign,
+                "setting": dict(setting),
+                "tried": self.settings.study.settings(),
+                "factors": dict(arm.levels),
+            },
+            components=parts,
+        )
+        for seed in seeds:
+            identity = hash_of([self.study.name, phase, seed, kept, foreign])
+            yield replace(first, seed=seed, identity=identity)
+
+    def check(self) -> None:
+        """Check every arm on every panel, and every contrast.
+
+        Raises:
+            ConfigError: With every problem of every arm.
+        """
+        from studies.design.checking import check_plan
+
+        check_plan(self)
+
+
+def _told_by_task(task: Any) -> dict[str, Any]:
+    """The keys of an encoder that its task decides."""
+    from registry.choices import resolve
+
+    made = task_of(resolve("task", task))
+    return {
+        "vocab_size": made.vocab_size,
+        "n_classes": made.n_classes * made.answers,
+        "readout": made.readout,
+    }

@@ -1,0 +1,169 @@
+"""Training: one length a batch, stopped at the first number that is lost."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from torch import Tensor, nn
+
+from studies.tasks.task import Batch, Task
+from studies.training.data import batches
+from studies.training.evaluation import UNSCORED, by_answer, logits_of
+from studies.training.lost_activations import first_lost, told
+from studies.training.outcome import Point
+from studies.training.schedules import rate_at
+from studies.training.seeds import Seeds
+from studies.training.settings import Training
+from variants.encoder import Encoder
+
+CURVE_POINTS = 50
+"""About so many points of each training curve are kept; a point is a mean over its steps."""
+
+
+class DivergedError(Exception):
+    """A loss or gradient stopped being finite; the message names the step and the tensor."""
+
+
+@dataclass
+class Curves:
+    """Training curves, thinned to about `CURVE_POINTS` points each."""
+
+    steps: int
+    points: list[Point] = field(default_factory=list[Point])
+    _open: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+
+    def add(self, step: int, **metrics: float) -> None:
+        """Note the metrics of a step."""
+        for metric, value in metrics.items():
+            self._open.setdefault(metric, []).append(value)
+        if step % max(1, self.steps // CURVE_POINTS) == 0 or step == self.steps:
+            self.close(step)
+
+    def close(self, step: int) -> None:
+        """End the current point at this step."""
+        for metric, values in self._open.items():
+            self.points.append(Point(step, metric, math.fsum(values) / len(values)))
+        self._open = {}
+
+
+def train(
+    model: nn.Module,
+    task: Task,
+    config: Training,
+    d_model: int,
+    seeds: Seeds,
+    device: torch.device,
+    curves: Curves,
+    after_step: Callable[[], None] = lambda: None,
+    watch: Callable[[int], bool] = lambda step: False,
+) -> int:
+    """Train a model in place with AdamW; return the last step.
+
+    The loss is the cross-entropy averaged over the scored answers of a batch. Weight decay acts on
+    matrices alone. Metrics go to `curves` even if training ends early. `watch` is told each step
+    after it, and ends the training by True. Steps beyond `config.steps`, which a criterion of fit
+    may allow, go on at the rate of the last one.
+
+    Raises:
+        DivergedError: At the first loss or gradient that is not finite; for a loss, the message
+            names the layer whose activations were lost first.
+    """
+    model.train()
+    trained = {name: one for name, one in model.named_parameters() if one.requires_grad}
+    groups = parameter_groups(trained.values(), config.weight_decay)
+    optimizer = torch.optim.AdamW(groups, lr=1.0, fused=True)
+    positions = torch.Generator(device).manual_seed(seeds.seed("positions"))
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seeds.seed("dropout"))
+        step = 0
+        for step, batch in enumerate(batches(task, config, seeds), start=1):
+            rate = rate_at(
+                step,
+                schedule=config.schedule,
+                learning_rate=config.learning_rate,
+                steps=config.steps,
+                warmup_steps=config.warmup,
+                final_rate=config.final_rate,
+                d_model=d_model,
+            )
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            loss = batch_loss(model, batch, device, positions)
+            run = partial(batch_loss, model, batch, device, positions)
+            value = finite(loss, step, lambda run=run: told(first_lost(model, run)))
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            norm = gradient_norm(trained, config.clip_norm, step)
+            optimizer.step()
+            curves.add(step, loss=value, gradient_norm=norm, learning_rate=rate)
+            after_step()
+            if watch(step):
+                break
+    curves.close(step)
+    return step
+
+
+def batch_loss(
+    model: nn.Module, batch: Batch, device: torch.device, positions: torch.Generator | None = None
+) -> Tensor:
+    """Cross-entropy, averaged over the scored answers; 0 where nothing is scored."""
+    # Only our own encoder draws positions; any other module is called with its tokens alone.
+    given = {"generator": positions} if isinstance(model, Encoder) else {}
+    logits = logits_of(model(batch.tokens.to(device), **given))
+    return mean_loss(logits, batch.targets.to(device))
+
+
+def mean_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy in nats, averaged over the targets that are not -100."""
+    flat = rearrange(by_answer(logits, targets), "... classes -> (...) classes")
+    flat = flat.to(torch.promote_types(flat.dtype, torch.float32))
+    total = F.cross_entropy(flat, targets.flatten(), ignore_index=UNSCORED, reduction="sum")
+    return total / (targets != UNSCORED).sum().clamp(min=1)
+
+
+def parameter_groups(
+    parameters: Iterable[nn.Parameter], weight_decay: float
+) -> list[dict[str, Any]]:
+    """Matrices, which decay, and the other parameters, which do not."""
+    trained = list(parameters)
+    return [
+        {"params": [one for one in trained if one.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [one for one in trained if one.ndim < 2], "weight_decay": 0.0},
+    ]
+
+
+def gradient_norm(
+    parameters: Mapping[str, nn.Parameter], clip_norm: float | None, step: int
+) -> float:
+    """The norm of the whole gradient, which is then clipped to `clip_norm`.
+
+    Raises:
+        DivergedError: If it is not finite, naming the first parameter at fault.
+    """
+    gradients = {name: one.grad for name, one in parameters.items() if one.grad is not None}
+    total = nn.utils.get_total_norm(gradients.values())
+    norm = total.item()
+    if not math.isfinite(norm):
+        lost = (name for name, gradient in gradients.items() if not gradient.isfinite().all())
+        where = next((f"the gradient of {name}" for name in lost), "the norm of the gradient")
+        raise DivergedError(f"step {step}: {where} is not finite")
+    if clip_norm is not None:
+        nn.utils.clip_grads_with_norm_(parameters.values(), clip_norm, total)
+    return norm
+
+
+def finite(loss: Tensor, step: int, where: Callable[[], str] = lambda: "") -> float:
+    """The value of a loss; `where` tells what was lost first, at the end of the message.
+
+    Raises:
+        DivergedError: If it is not finite.
+    """
+    value = loss.item()
+    if not math.isfinite(value):
+        raise DivergedError(f"step {step}: the loss is not finite ({value}){where()}")
+    return value

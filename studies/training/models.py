@@ -1,0 +1,36 @@
+"""The model of a run: an encoder made of parts, or what a function of the user's builds."""
+
+import torch
+from torch import nn
+
+from registry.builder import build_encoder
+from studies.training import references
+from studies.training.seeds import Seeds
+from studies.training.settings import RunConfig, task_of
+
+
+def build_model(config: RunConfig, seeds: Seeds) -> nn.Module:
+    """Build the model of a run, with the initial weights of a replicate.
+
+    The global generator is seeded for a function of the user's, and left as it was.
+
+    Raises:
+        ConfigError: If its encoder or its function refuses its options.
+    """
+    seed = seeds.seed("init")
+    if config.model is None:
+        assert config.encoder is not None, "a run has an encoder or a model"
+        return build_encoder(config.encoder, seed=seed)
+    task = task_of(config.task)
+    build = references.function_of(config.model.name)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return build(task.vocab_size, task.n_classes * task.answers, **config.model.options())
+
+
+def width_of(config: RunConfig) -> int:
+    """The width d_model that schedules depend on; 1 where the model tells none."""
+    if config.encoder is not None:
+        return config.encoder.d_model
+    options = {} if config.model is None else config.model.options()
+    return int(options.get("d_model", 1))

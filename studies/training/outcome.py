@@ -1,0 +1,91 @@
+"""What a run is given, and what comes of it: the contract of every way to do a run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from studies.training.seeds import Seeds
+    from studies.training.settings import RunConfig
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Work:
+    """One run to be done.
+
+    Args:
+        config: Everything that its numbers depend on, but for the replicate.
+        replicate: The seed of the run.
+        device: Where to compute.
+        after_step: To be called after each step of training: it counts, and keeps the run ours.
+        between_batches: To be called every few seconds of any other work.
+    """
+
+    config: "RunConfig"
+    replicate: int
+    device: "torch.device"
+    after_step: Callable[[], None] = _nothing
+    between_batches: Callable[[], None] = _nothing
+
+    @property
+    def seeds(self) -> "Seeds":
+        """The random streams of the run."""
+        from studies.training.seeds import Seeds
+
+        return Seeds(self.config.study.seed, self.replicate)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One number: `n` counts what it is a mean over, such as scored answers; nll is in nats.
+
+    `bin` tells apart what is measured several times, such as layers or output indices.
+    """
+
+    split: str
+    length: int
+    metric: str
+    n: int
+    value: float | None
+    correct: int | None = None
+    bin: int | None = None
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a curve over training: what a metric is at a step, or its mean up to there."""
+
+    step: int
+    metric: str
+    value: float
+
+
+@dataclass
+class Outcome:
+    """What came of a run. Times are seconds; `peak_bytes` is GPU memory, None on the CPU.
+
+    A function that does runs fills in `status` (done, diverged or not_applicable), `reason`,
+    `scores`, `curves`, `parameters` and `provenance`; `model` is what may be saved.
+    """
+
+    status: str = "done"
+    reason: str | None = None
+    scores: list[Measured] = field(default_factory=list[Measured])
+    curves: list[Point] = field(default_factory=list[Point])
+    wall_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    peak_bytes: int | None = None
+    parameters: int | None = None
+    provenance: dict[str, Any] = field(default_factory=dict[str, Any])
+    model: "nn.Module | None" = field(default=None, repr=False)
+
+    def columns(self) -> dict[str, Any]:
+        """What is stored of it."""
+        return {name: value for name, value in vars(self).items() if name != "model"}

@@ -1,0 +1,233 @@
+"""The settings of a run, checked strictly: everything that its numbers depend on."""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    SerializeAsAny,
+    Strict,
+    ValidationError,
+    model_validator,
+)
+
+import studies.probes  # announces its table, as the next one does
+import studies.tasks  # noqa: F401
+from registry.choices import STRICT, Choice, resolve
+from registry.config import EncoderConfig
+from registry.problems import ConfigError, problems_of
+from studies.training.references import refers
+from studies.training.schedules import Schedule
+
+Whole = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+
+
+def _task(value: Any) -> Choice | None:
+    return None if value is None else resolve("task", value)
+
+
+TaskChoice = Annotated[SerializeAsAny[Choice] | None, BeforeValidator(_task)]
+
+
+def _probe(value: Any) -> Choice:
+    return resolve("probe", value)
+
+
+Probe = Annotated[SerializeAsAny[Choice], BeforeValidator(_probe)]
+Probes = Annotated[tuple[Probe, ...], Strict(False)]
+Model = Annotated[SerializeAsAny[Choice] | None, refers("model", "vocab_size", "n_classes")]
+Perform = Annotated[SerializeAsAny[Choice] | None, refers("perform", "work")]
+
+
+def some(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Refuse a list that is empty or says something twice."""
+    if not values:
+        raise ValueError("at least one is needed; got none")
+    twice = [value for value in values if values.count(value) > 1]
+    if twice:
+        raise ValueError(f"each is given once; got {twice[0]!r} {len(twice)} times")
+    return values
+
+
+Many = (Strict(False), AfterValidator(some))
+"""A list of YAML, with at least one item."""
+Lengths = Annotated[tuple[Count, ...], *Many]
+Range = Annotated[tuple[Count, ...], Strict(False)]
+
+
+def _ascending(pair: tuple[int, ...]) -> tuple[int, ...]:
+    if len(pair) != 2 or pair[0] > pair[1]:
+        raise ValueError(f"train_lengths is [shortest, longest]; got {list(pair)}")
+    return pair
+
+
+class Strictly(BaseModel):
+    """Frozen settings: nothing is coerced, nothing unknown is accepted."""
+
+    model_config = STRICT
+
+
+class Until(Strictly):
+    """A criterion of fit: the mean of a metric over trained lengths reaches a value.
+
+    Args:
+        metric: Of the scores.
+        value: From which on the model fits.
+        stop: Whether training ends there, and goes on to `cap` times its steps where it is not
+            met; if not, the first step at which it is met is noted and nothing changes.
+        cap: See `stop`.
+        every: Steps between looks; null: a fiftieth of the steps.
+        examples: Sequences that each look sees, at each length.
+    """
+
+    metric: Literal["accuracy", "exact", "skill"] = "accuracy"
+    value: Annotated[float, Field(gt=0, le=1)] = 0.99
+    stop: bool = True
+    cap: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 3.0
+    every: Count | None = None
+    examples: Count = 64
+
+
+class Training(Strictly):
+    """How a run is trained. `train_lengths` is [shortest, longest]; each batch has one length.
+
+    No steps at all leave the model as it was initialized. `examples` is how many sequences there
+    are to train on, "infinite" for fresh ones at every step. `until` trains to the same fit.
+    `warmup_steps` below 1 are a share of the steps. A batch of several lengths has as many
+    sequences of each as of the others, and is padded with 0 to the longest.
+    """
+
+    steps: Whole = 600
+    batch_size: Count = 64
+    learning_rate: Rate = 3e-3
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    clip_norm: Annotated[float, Field(gt=0)] | None = 1.0
+    schedule: Schedule = "linear"
+    warmup_steps: Whole | Share = 50
+    final_rate: Annotated[float, Field(ge=0, le=1)] = 0.1
+    train_lengths: Annotated[Range, AfterValidator(_ascending)] = (2, 16)
+    dtype: Literal["float32", "float64", "bfloat16", "float16"] = "float32"
+    examples: Count | Literal["infinite"] = "infinite"
+    lengths_per_batch: Count = 1
+    until: Until | None = None
+
+    @model_validator(mode="after")
+    def _lengths_fit(self) -> "Training":
+        if self.lengths_per_batch > 1 and self.examples != "infinite":
+            raise ValueError(
+                "batches of several lengths hold fresh sequences; got lengths_per_batch="
+                f"{self.lengths_per_batch} with examples={self.examples}; leave out one of them"
+            )
+        if self.batch_size % self.lengths_per_batch:
+            raise ValueError(
+                "each length of a batch has as many sequences, so lengths_per_batch must divide "
+                f"batch_size; got {self.lengths_per_batch} and {self.batch_size}"
+            )
+        return self
+
+    @property
+    def warmup(self) -> int:
+        """The last step of the warm-up."""
+        share = isinstance(self.warmup_steps, float)
+        return round(self.warmup_steps * self.steps) if share else int(self.warmup_steps)
+
+    @property
+    def last_step(self) -> int:
+        """The step at which training ends at the latest."""
+        if self.until is None or not self.until.stop:
+            return self.steps
+        return math.ceil(self.steps * self.until.cap)
+
+
+class Evaluation(Strictly):
+    """What is measured after training: `examples` sequences at each of `test_lengths`.
+
+    Where positions are random, predicted probabilities are averaged over `position_draws` draws.
+    `checkpoints` says how often that is done before, evenly spread over the steps, on
+    `checkpoint_examples` sequences a length; `probes` look into the model.
+    """
+
+    test_lengths: Lengths = (16, 32, 64)
+    examples: Count = 512
+    batch_size: Count = 128
+    position_draws: Count = 1
+    checkpoints: Whole = 0
+    checkpoint_examples: Count = 128
+    probes: Probes = ()
+
+
+class StudySeed(Strictly):
+    """The part of the study's settings that a run's numbers depend on."""
+
+    seed: int = 0
+
+
+class RunConfig(Strictly):
+    """Everything that the numbers of a run depend on, but for its replicate seed.
+
+    The model is an `encoder`, or a `model` that a function of the user's builds. `perform` names
+    how the run is done; null trains the model on the task and scores it.
+    """
+
+    encoder: EncoderConfig | None = None
+    model: Model = None
+    perform: Perform = None
+    task: TaskChoice = None
+    training: Training = Training()
+    evaluation: Evaluation = Evaluation()
+    study: StudySeed = StudySeed()
+
+    @property
+    def scored(self) -> bool:
+        """Is skill at the task asked for, or does `perform` measure something else of it?"""
+        return self.task is not None and (self.perform is None or self.training.steps > 0)
+
+    def plain(self) -> dict[str, Any]:
+        """The config as plain data, without the roots that it lacks."""
+        data = self.model_dump(mode="json")
+        return {root: value for root, value in data.items() if value is not None}
+
+
+def check_run(data: Mapping[str, Any]) -> RunConfig:
+    """The checked config of a run.
+
+    Raises:
+        ConfigError: If it breaks a rule; every problem is told.
+    """
+    try:
+        return RunConfig(**data)
+    except ValidationError as error:
+        raise ConfigError(problems_of(error, RunConfig)) from None
+
+
+def probe_of(chosen: Choice) -> Any:
+    """The probe that a choice names.
+
+    Raises:
+        ConfigError: If the probe refuses its options.
+    """
+    from registry.choices import build_part
+
+    return build_part("probe", chosen)
+
+
+def task_of(chosen: Choice | None) -> Any:
+    """The task that a choice names.
+
+    Raises:
+        ConfigError: If the task refuses its options.
+    """
+    from registry.choices import build_part
+
+    assert chosen is not None, "a run that trains has a task"
+    try:
+        return build_part("task", chosen)
+    except ConfigError as error:
+        raise ConfigError(problem.under("task") for problem in error.problems) from None
