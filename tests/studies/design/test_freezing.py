@@ -149,3 +149,27 @@ def test_tasks_and_their_options_make_other_panels() -> None:
         for task in ({"name": "shift", "k": 1}, {"name": "shift", "k": 2})
     }
     assert len(marks) == 2
+
+
+def test_a_call_for_a_part_of_the_arms_or_panels_keeps_the_family_whole(kept: Kept) -> None:
+    claims = claim("first"), claim("second", arm="alibi"), claim("third", panel="reverse")
+    both, every = ("shift", "reverse"), ["rope", "none", "alibi"]
+    assert kept.freeze(plan(*claims, panels=both, arms=every)).family == 3
+    kept.begin(plan(*claims, panels=both, arms=every))
+
+    fewer_arms = kept.freeze(plan(*claims, panels=both))
+    fewer_panels = kept.freeze(plan(claims[0], claims[1], arms=every))
+    fewer_claims = kept.freeze(plan(claims[0], panels=both, arms=every))
+
+    assert {one.family for one in (fewer_arms, fewer_panels, fewer_claims)} == {3}
+    assert names(fewer_panels) == ["first", "second"]
+
+
+def test_a_claim_about_an_arm_that_joins_later_was_not_announced(kept: Kept) -> None:
+    claims = claim("first"), claim("second", arm="alibi")
+    kept.freeze(plan(*claims))
+    kept.begin(plan(*claims))
+
+    later = kept.freeze(plan(*claims, arms=["rope", "none", "alibi"]))
+
+    assert (names(later), later.family) == (["first"], 1)

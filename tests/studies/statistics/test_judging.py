@@ -340,3 +340,74 @@ def test_a_family_has_at_most_six_members() -> None:
 def test_two_hypotheses_have_two_names() -> None:
     with pytest.raises(ValueError, match="got 'rope_extends' twice"):
         Frozen((CLAIM, replace(CLAIM, claim="another")), (0, 1))
+
+
+def test_claims_that_are_left_out_of_a_call_share_the_error_all_the_same() -> None:
+    near, rest = [0.42, 0.5, 0.55, 0.49, 0.6], [0.3] * 5
+    alone = Frozen((CLAIM,), tuple(range(5)))
+    among = Frozen((CLAIM,), tuple(range(5)), announced=3)
+
+    (small,) = judge([CLAIM], outcomes(arm(near), arm(rest)), alone)
+    (whole,) = judge([CLAIM], outcomes(arm(near), arm(rest)), among)
+
+    # .212 less the standard error .03023 times t(4): 2.7764 at .05 / 2, 3.9608 at .05 / 6.
+    assert (small.family, small.low) == (1, pytest.approx(0.1281, abs=1e-4))
+    assert (whole.family, whole.low) == (3, pytest.approx(0.0923, abs=1e-4))
+    assert (small.status, whole.status) == ("supported", "inconclusive")
+    assert (small.p_holm, whole.p_holm) == (pytest.approx(1 / 252), pytest.approx(3 / 252))
+
+
+def test_failed_seeds_are_tried_some_at_the_floor_and_some_at_the_ceiling() -> None:
+    # Welch: none of three at the ceiling: -.27 to -.16, one: -.56 to .53, two: -.48 to .85, three:
+    # -.27 to 1.04. The bounds of one and two alone lie on both sides of -.4.
+    claim = replace(CLAIM, direction="less", smallest_effect=0.4)
+    lost = dict.fromkeys((2, 3, 4), "failed")
+
+    found = verdict(arm([0.03] * 5, lost=lost), arm([0.20, 0.22, 0.24, 0.30, 0.18]), claim)
+
+    assert found.status == "inconclusive"
+    assert found.reason == "it hangs on what the failed seeds would have scored: run them again"
+
+
+@pytest.mark.parametrize("failed", [0.9, 0.3])
+def test_whether_an_arm_learned_must_not_hang_on_its_failed_seeds(failed: float) -> None:
+    """Skill .9 or .3 with one of five failed is .72 or .24 at least, .92 or .44 at most."""
+    lost = ArmOutcome(
+        {**arm([0.0] * 5, fit=failed).seeds, 4: SeedOutcome("failed")}, longest_trained=16
+    )
+
+    found = verdict(lost, arm([0.5, 0.52, 0.48, 0.5, 0.51]))
+
+    if failed == 0.9:
+        assert found.status == "inconclusive"
+        assert "failed seeds would have scored" in (found.reason or "")
+    else:
+        assert found.reason == (
+            "rope did not learn: its skill is 0.30 at length 16, the longest trained (below 0.8; "
+            "0 of 5 seeds reach it)"
+        )
+
+
+def test_an_arm_that_its_failed_seeds_could_have_lifted_is_not_said_to_have_learned_nothing() -> (
+    None
+):
+    seeds = dict(arm([0.0] * 5, fit=0.78).seeds)
+    lost = ArmOutcome({**seeds, 4: SeedOutcome("failed")}, longest_trained=16)
+
+    assert str(verdict(lost, arm(HIGH)).reason).endswith(
+        "0 of 5 seeds reach it; its failed seeds could change that: run them again)"
+    )
+
+
+@pytest.mark.parametrize("direction", ["greater", "less", "different", "same"])
+@pytest.mark.parametrize(("better", "worse"), [(0.9, 0.8), (0.8, 0.7), (0.3, 0.2), (0.35, 0.25)])
+def test_an_effect_of_exactly_what_matters_is_on_neither_side_of_it(
+    direction: str, better: float, worse: float
+) -> None:
+    # Which of .9 - .8 and .1 is larger is a matter of rounding: it is .8 - .7 elsewhere.
+    claim = replace(CLAIM, direction=direction)
+    sides = arm([better] * 5), arm([worse] * 5)
+
+    found = verdict(*(reversed(sides) if direction == "less" else sides), claim)
+
+    assert found.status == "inconclusive"
