@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from registry.config import hash_of, without_defaults
-from studies.design.contrasts import why_not_asked
 from studies.design.hypothesis import Hypothesis
 from studies.design.knobs import reference_of
 from studies.design.plan import Plan
@@ -30,9 +29,6 @@ SELECTION = {
 def protocol_of(plan: Plan) -> dict[str, Any]:
     """What is frozen: the question, who is compared with whom, on what, and by how many seeds.
 
-    A hypothesis that the plan cannot ask, such as one about an arm that joins later, is not among
-    what is announced.
-
     `frame` and `panels` are fingerprints of the rest: with another one, runs are other runs. They
     leave out what is as by default, as the identity of a run does, so that a new setting with its
     default makes no other protocol.
@@ -49,9 +45,7 @@ def protocol_of(plan: Plan) -> dict[str, Any]:
         "variables": list(plan.variables),
         "arms": list(plan.arms),
         "seeds": plan.settings.study.seeds,
-        "hypotheses": [
-            _plain(one) for one in plan.settings.study.hypotheses if not why_not_asked(plan, one)
-        ],
+        "hypotheses": [_plain(one) for one in plan.settings.study.hypotheses],
         "tried": plan.settings.study.settings(),
         "selection": SELECTION[plan.settings.study.ties],
         "match": match and {**match.model_dump(), "to": reference_of(plan, match)},
@@ -100,7 +94,7 @@ def frozen_for(plan: Plan, kept: "Kept") -> Frozen:
 
 
 def _was_asked(claim: Hypothesis, announced: Mapping[str, Any]) -> bool:
-    """Protocols of earlier versions list claims about arms that were no part of the plan, too."""
+    """A protocol lists what a study claims about arms that were no part of the plan, too."""
     return set(claim.arms) <= set(announced["arms"]) and claim.panel in announced["panels"]
 
 
