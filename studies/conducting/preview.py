@@ -144,7 +144,7 @@ def preview(plan: Plan, storage: str, workers: int) -> None:
     every = {cell: len(list(plan.tuning(cell))) + settings.seeds for cell in plan.cells()}
     left = {cell: count - there[cell] for cell, count in every.items()}
     print("\n".join(_table([_row(plan, cell, took[cell], there[cell]) for cell in every])))
-    for line in cost_lines(plan):
+    for line in (*cost_lines(plan), *plan.study.notes(plan)):
         print(line)
     for name, why in unasked(plan).items():
         print(f"cannot be judged: {name} ({why})")

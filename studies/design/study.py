@@ -48,6 +48,10 @@ def _nothing(arm: "Arm", settings: "Settings") -> str:
     return ""
 
 
+def _nothing_to_note(plan: "Plan") -> Sequence[str]:
+    return ()
+
+
 def _wordless(run: "Run") -> Sequence[Line]:
     return ()
 
@@ -75,6 +79,7 @@ class Study:
         called: The module and the words that run it, where it is one of several that share both.
         axes: Further studies of the same question, which `--axis` runs.
         show: What prints its answer, where that is not the usual tables.
+        notes: What is to be said of a call before it is run, in lines of `--plan`.
     """
 
     name: str
@@ -92,6 +97,7 @@ class Study:
     called: str = ""
     axes: "Collection | None" = None
     show: "Show | None" = None
+    notes: Callable[["Plan"], Sequence[str]] = _nothing_to_note
 
     @property
     def launcher(self) -> str:

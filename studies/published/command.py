@@ -35,7 +35,23 @@ def typed(words: Sequence[str]) -> tuple[Study, list[str]]:
         raise UnknownNameError("format", form, list(FORMATS))
     rows = options.get("--rows")
     study = study_of(name, rows and [row.strip() for row in rows.split(",")])
-    return replace(study, show=_shower(form)), rest
+    return replace(study, show=_shower(form), notes=_notes), rest
+
+
+def _notes(plan: "Plan") -> Sequence[str]:
+    """In what this call differs from its source, and what of that is not verified."""
+    from studies.published.differing import told
+    from studies.published.table import load
+
+    table = load(plan.study.name)
+    lines = [f"Different from the source, {table.source}:"]
+    lines += [f"- {one}" for one in told(table, plan)]
+    unverified = [claim.about for claim in table.claims if not claim.verified]
+    if not table.verified:
+        lines.append(f"† not verified at its source: {table.note}")
+    elif unverified:
+        lines.append(f"† not verified at its source: {'; '.join(unverified)}")
+    return lines
 
 
 def _shower(form: str) -> "Show":

@@ -14,6 +14,11 @@ SHOWN = 4
 """Of a longer list only its ends are shown."""
 
 
+def told(table: Published, plan: Plan) -> list[str]:
+    """What ours always does otherwise, then what this call does."""
+    return [*table.protocol.differences, *differences(table, plan)]
+
+
 def differences(table: Published, plan: Plan) -> list[str]:
     """Rows and arms that are left out, then every setting that is another than the source's."""
     paper = gather(plan.study.budgets[PAPER].settings)
@@ -65,6 +70,6 @@ def shown(value: Any) -> str:
         if len(listed) > SHOWN:
             return f"{listed[0]}, {listed[1]} … {listed[-1]} ({len(listed)} of them)"
         return ", ".join(listed) or "none"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return {None: "none", True: "yes", False: "no"}.get(value, f"{value}")
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    return f"{value:,}" if isinstance(value, int) else f"{value}"

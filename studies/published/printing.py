@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from store.intervals import Interval, t_interval
-from studies.published.differing import differences
+from studies.published.differing import told
 from studies.published.ordering import Ours, Pair, counts, pairs_of
 from studies.published.ours import Tried, cells_of, claims_of
 from studies.published.table import Cell, Published, load
@@ -49,8 +49,7 @@ def items(table: Published, plan: "Plan", gathered: "Sequence[ArmResult]") -> It
     yield verdict(pairs, tried)
     budget = plan.provenance.get("budget", "")
     yield f"Budget {budget}. Different from the source:"
-    told = [*table.protocol.differences, *differences(table, plan)]
-    yield "\n".join(f"- {one}" for one in told)
+    yield "\n".join(f"- {one}" for one in told(table, plan))
     for row in table.rows:
         if any(here == row for here, _ in ours):
             yield from _row(table, row, ours, [pair for pair in pairs if pair.row == row])

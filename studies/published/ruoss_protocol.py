@@ -94,9 +94,9 @@ PAPER: dict[str, Any] = {
     "encoder": {
         **STANDARD["encoder"],
         "n_layers": 5,
-        "initializer": {"name": "normal", "std": 0.02},
+        "initializer": {"name": "lecun", "table_std": 0.02},
         "embedding_scale": True,
-        "dropout": 0.1,
+        "dropout": {"embedding": 0.1, "weights": 0.0, "sublayer": 0.1},
     },
     "training": {
         "steps": 2_000_000,

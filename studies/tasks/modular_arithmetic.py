@@ -38,7 +38,7 @@ class ModularArithmetic(OneAnswer):
     difficulty: ClassVar[tuple[str, ...]] = ("modulus", "answer_at", "length")
 
     def __init__(self, modulus: int = 5, answer_at: Place = "appended") -> None:
-        check_alphabet(self.name, modulus)
+        check_alphabet(self.name, modulus, "modulus")
         self.modulus = modulus
         super().__init__(answer_at)
 

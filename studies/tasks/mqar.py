@@ -55,7 +55,7 @@ class MQAR(Task):
                 "mqar has distinct keys and values, and a wrong value to give, so pairs must be "
                 f"from 1 to min(keys, values - 1); got pairs={pairs}, keys={keys}, values={values}"
             )
-        if power is not None and power <= 0:
+        if power is not None and not 0 < power < float("inf"):
             raise ValueError(f"power must be above 0, or null for no gaps; got power={power}")
         check_choice(self.name, "filler", filler, get_args(Filler))
         self.pairs, self.keys, self.values, self.power = pairs, keys, values, power

@@ -207,12 +207,12 @@ def whole(tokens: Int[Tensor, "batch seq"], targets: Targets) -> Batch:
     return Batch(tokens, targets, torch.ones_like(tokens, dtype=torch.bool))
 
 
-def check_alphabet(name: str, alphabet: int) -> None:
-    """Refuse an alphabet in which there is nothing to tell apart."""
+def check_alphabet(name: str, alphabet: int, option: str = "alphabet") -> None:
+    """Refuse an alphabet, or what else an option calls it, with nothing to tell apart."""
     if alphabet < 2:
         raise ValueError(
-            f"{name} needs symbols to tell apart, so alphabet must be at least 2; "
-            f"got alphabet={alphabet}; ask for 2 or more"
+            f"{name} needs symbols to tell apart, so {option} must be at least 2; "
+            f"got {option}={alphabet}; ask for 2 or more"
         )
 
 

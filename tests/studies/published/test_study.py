@@ -1,9 +1,12 @@
 """Published tables as studies: every arm builds, every protocol plans."""
 
+from pathlib import Path
+
 import pytest
 
 from registry import ConfigError, UnknownNameError
 from registry.builder import build_encoder
+from studies.conducting.preview import preview
 from studies.conducting.running import ready
 from studies.design.checking import plan_problems
 from studies.published import load, names, study_of, typed
@@ -69,11 +72,32 @@ def test_rows_and_arms_that_are_left_out_are_said() -> None:
     assert columns.startswith("columns not run in this call: none, sin_cos")
 
 
+def test_a_plan_says_what_differs_from_the_source_before_anything_is_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    study, _ = typed(["--table", "xiong_2020"])
+    preview(ready(study, "smoke", {}, None, (), ()), f"sqlite:///{tmp_path}/none.db", 1)
+    said = capsys.readouterr().out
+    assert f"Different from the source, {load('xiong_2020').source}:\n" in said
+    assert "\n- Theirs is an encoder-decoder" in said
+    assert "\n- study.seeds: 2 here, 10 there" in said
+    assert "\n† not verified at its source: exponent" in said
+
+
+def test_what_is_not_verified_is_said_before_anything_is_run() -> None:
+    study, _ = typed(["--table", "ruoss_2023"])
+    lines = study.notes(ready(study, "smoke", {}, None, (), ()))
+    assert "- training.steps: 5 here, 2,000,000 there" in lines
+    assert "- encoder.dropout.sublayer: 0.0 here, 0.1 there" in lines
+    assert lines[-1].startswith("† not verified at its source: The values, and the numbers")
+
+
 def test_settings_are_shown_in_few_signs() -> None:
     assert shown(list(range(41, 501))) == "41, 42 … 500 (460 of them)"
     assert shown(2_000_000) == "2,000,000"
     assert shown({"name": "relu", "d_ff": 256}) == "relu (d_ff 256)"
     assert (shown(None), shown(True), shown(0.001)) == ("none", "yes", "0.001")
+    assert (shown(0.0), shown(1.0), shown(False), shown(1)) == ("0.0", "1.0", "no", "1")
 
 
 def test_rows_may_be_chosen_and_an_unknown_one_names_its_nearest() -> None:

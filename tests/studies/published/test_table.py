@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 import pytest
 
 from registry import ConfigError, EncoderConfig, UnknownNameError
 from registry.choices import resolve
+from registry.config import encoder_config
 from studies.published import Published, load, names
 from studies.published.table import read
 from studies.training.settings import Evaluation, Training, task_of
@@ -115,6 +117,28 @@ def test_claims_lie_between_their_bounds() -> None:
         "post": 0.0, "pre": -0.5, "deepnorm": -0.5,
     }  # fmt: skip
     assert not claims["deepnorm"].verified
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "column", "changes"),
+    [
+        ("ruoss_2023", "even_pairs", "sin_cos", {}),
+        ("kazemnejad_2023", "rsc", "nope", {}),
+        (
+            "kazemnejad_2023", "rsc", "t5_relative_bias",
+            {"position": {"name": "t5_bias", "num_buckets": 32, "bidirectional": False}},
+        ),
+        ("kazemnejad_2023", "rsc", "alibi", {"position": {"name": "alibi", "sides": "causal"}}),
+    ],
+)  # fmt: skip
+def test_an_encoder_of_the_literature_is_one_and_the_same_wherever_it_is_written(
+    name: str, row: str, column: str, changes: dict[str, Any]
+) -> None:
+    """The presets of these names were read in the code of the authors."""
+    settings = load(name).settings(row, column)
+    assert settings is not None
+    here = encoder_config({**settings["encoder"], "vocab_size": 9, "pad_id": 0})
+    assert here == encoder_config(name, vocab_size=9, **changes)
 
 
 @pytest.mark.parametrize(("name", "row", "column"), RUNS)

@@ -69,6 +69,19 @@ class DropsAnOption(tasks["shift"]):
         return 8
 
 
+class GrowsInNameOnly(tasks["duplicate"]):
+    """The alphabet reaches the vocabulary and not the data."""
+
+    def draw(self, generator: torch.Generator, batch: int, length: int) -> Any:
+        return tasks["duplicate"]().draw(generator, batch, length)
+
+    def pose(self, symbols: torch.Tensor) -> Any:
+        return tasks["duplicate"]().pose(symbols)
+
+    def solve(self, tokens: torch.Tensor) -> Any:
+        return tasks["duplicate"]().solve(tokens)
+
+
 class AnswersShortOnes(tasks["shift"]):
     """A length without answers is no problem."""
 
@@ -104,6 +117,7 @@ BROKEN = [
     (DrawsFromAnywhere, promises.draws_from_its_generator_alone),
     (WritesInItsInput, promises.answers_its_own_questions),
     (DropsAnOption, promises.has_options_with_an_effect),
+    (GrowsInNameOnly, promises.has_options_with_an_effect),
     (AnswersShortOnes, promises.refuses_lengths_without_answers),
     (FlattersItself, promises.tells_true_floors),
     (LeavesASymbolOut, promises.uses_all_of_its_tokens_and_classes),

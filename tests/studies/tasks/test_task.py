@@ -1,8 +1,9 @@
 """What every task promises, and what a user's own task gets for free."""
 
+import math
 import subprocess
 import sys
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -65,6 +66,26 @@ def test_a_task_keeps_its_promises(name: str, promise: promises.Promise) -> None
 def test_one_symbol_is_not_an_alphabet(name: str) -> None:
     with pytest.raises(ValueError, match=rf"{name} .* at least 2; got alphabet=1; ask"):
         tasks[name](alphabet=1)
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("modular_arithmetic", {"modulus": 1}, "modulus must be at least 2; got modulus=1"),
+    ("cycle_navigation", {"states": 1}, "states must be at least 2; got states=1"),
+    ("duplicate", {"times": 0}, "times must be at least 1; got times=0"),
+    ("mqar", {"pairs": 5, "keys": 4}, "got pairs=5, keys=4"),
+    ("mqar", {"power": math.nan}, "got power=nan"),
+    ("shift", {"k": 0}, "k must be at least 1; got k=0"),
+    ("multi_shift", {"offsets": 0}, "offsets must be at least 1; got offsets=0"),
+    ("nearest_marked", {"mark_probability": 1.0}, "got mark_probability=1.0"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "told"), REFUSED)
+def test_an_option_out_of_range_is_refused_by_its_own_name(
+    name: str, options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        tasks[name](**options)
 
 
 def test_a_certificate_tells_solver_shares_and_floors() -> None:
