@@ -9,7 +9,9 @@ from store.intervals import Interval, t_interval
 from studies.answers.reach import Reach, reach
 from studies.design.plan import Cell, Plan
 from studies.design.tuning import in_words
-from studies.statistics.amounts import runs_done, seldom_learned, share, short_of
+from studies.statistics.amounts import lost_seeds, runs_done, seldom_learned, share, short_of
+from studies.statistics.outcomes import Measure, floor_of, with_diverged
+from studies.training.settings import RunConfig, task_of
 
 if TYPE_CHECKING:
     from store.records import Run, Score
@@ -23,7 +25,8 @@ class ArmResult:
 
     `values` holds the finite values over seeds by (split, metric, length), without what is told
     apart by bin; `scores` holds all of them, by run. What was added to the runs later is in
-    neither, since no plan foresaw it: its values are in `later`.
+    neither, since no plan foresaw it: its values are in `later`. `floors` is what a model scores
+    that learned nothing, where that is not 0 in skill and exact match.
     """
 
     cell: Cell
@@ -35,10 +38,17 @@ class ArmResult:
     later: Mapping[tuple[str, str, int], list[float]] = field(
         default_factory=dict[tuple[str, str, int], list[float]]
     )
+    floors: Mapping[Measure, float] = field(default_factory=dict[Measure, float])
+
+    def counted(self, metric: str, length: int, split: str = "test") -> list[float]:
+        """The values over seeds; one that diverged counts as one that learned nothing."""
+        floor = floor_of((metric, length), self.floors)
+        values = self.values.get((split, metric, length), ())
+        return with_diverged(values, self.count("diverged"), floor)
 
     def interval(self, metric: str, length: int, split: str = "test") -> Interval | None:
         """Mean and 95 % t-interval over seeds; None where nothing was measured."""
-        values = self.values.get((split, metric, length))
+        values = self.counted(metric, length, split)
         return t_interval(values) if values else None
 
     def count(self, status: str) -> int:
@@ -68,8 +78,19 @@ def gather_results(
         later = _values(score for run in confirming for score in added[run.id])
         values = _values(score for of_one in own.values() for score in of_one)
         beside = (others or {}).get(cell, ())
-        gathered.append(ArmResult(cell, confirming, chosen.get(cell), values, own, beside, later))
+        floors = accuracy_floors(plan.config(cell))
+        found = ArmResult(cell, confirming, chosen.get(cell), values, own, beside, later, floors)
+        gathered.append(found)
     return gathered
+
+
+def accuracy_floors(config: RunConfig) -> dict[Measure, float]:
+    """The accuracy at each tested length that skill is measured from."""
+    if not config.scored:
+        return {}
+    task = task_of(config.task)
+    lengths = config.evaluation.test_lengths
+    return {("accuracy", length): task.floors(length).highest for length in lengths}
 
 
 def _values(scores: Iterable["Score"]) -> dict[tuple[str, str, int], list[float]]:
@@ -130,7 +151,7 @@ def _held(result: ArmResult, found: Reach, threshold: float, longest: int) -> st
         return f"falls below {threshold} {told}."
     if held == longest:
         return f"learns the trained lengths; no longer one is tested than {longest}."
-    values = result.values["test", "skill", held]
+    values = result.counted("skill", held)
     # A seed without a value did not hold: it stays in the count.
     kept = sum(value >= threshold for value in values)
     seeds = share(kept, len(result.runs), "seed")
@@ -147,11 +168,9 @@ def _below(skill: float, threshold: float) -> str:
 
 def _remarks(plan: Plan, result: ArmResult) -> list[str]:
     """What a reader must know beside the verdict."""
-    remarks: list[str] = []
-    for status in ("diverged", "failed"):
-        if result.count(status):
-            told = share(result.count(status), len(result.runs), "seed")
-            remarks.append(f"{told} {status}.")
+    counted = any(metric == "skill" for _, metric, _ in result.values)
+    lost = result.count("diverged"), result.count("failed"), len(result.runs)
+    remarks = [f"{told}." for told in lost_seeds(*lost, counted)]
     chosen = result.chosen
     if chosen is not None and chosen.setting is not None:
         for key, side in chosen.edges.items():

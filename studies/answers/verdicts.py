@@ -11,7 +11,6 @@ from studies.statistics.frozen import Frozen
 from studies.statistics.judging import judge
 from studies.statistics.outcomes import TIMES, ArmOutcome, Measure, SeedOutcome
 from studies.statistics.verdict import Verdict
-from studies.training.settings import RunConfig, task_of
 
 if TYPE_CHECKING:
     from store.records import Run, Score
@@ -57,7 +56,7 @@ def outcome_of(plan: Plan, result: ArmResult) -> ArmOutcome:
     longest = config.training.train_lengths[1] if config.scored else None
     seeds = {run.seed: _seed(run, result.scores.get(run.id, ()), longest) for run in result.runs}
     reason = "" if result.chosen is None else result.chosen.reason
-    return ArmOutcome(seeds, longest, _floors(config), reason)
+    return ArmOutcome(seeds, longest, result.floors, reason)
 
 
 def _seed(run: "Run", scores: Sequence["Score"], longest: int | None) -> SeedOutcome:
@@ -82,12 +81,3 @@ def _seed(run: "Run", scores: Sequence["Score"], longest: int | None) -> SeedOut
 def metric_of(score: "Score") -> str:
     """The name of what was measured; one of several bins is `metric[bin]`."""
     return score.metric if score.bin is None else f"{score.metric}[{score.bin}]"
-
-
-def _floors(config: RunConfig) -> dict[Measure, float]:
-    """The accuracy that skill is measured from, which a diverged seed is counted with."""
-    if not config.scored:
-        return {}
-    task = task_of(config.task)
-    lengths = config.evaluation.test_lengths
-    return {("accuracy", length): task.floors(length).highest for length in lengths}

@@ -13,7 +13,7 @@ from studies.conducting.progress import duration
 from studies.conducting.run_times import Took, run_times
 from studies.conducting.stored_runs import stored_runs
 from studies.design.contrasts import differences, unasked, undeclared, why_not_asked
-from studies.design.freezing import SELECTION
+from studies.design.freezing import SELECTION, frozen_for, kept_for
 from studies.design.hypothesis import SIGNS, Hypothesis
 from studies.design.plan import Cell, Plan
 from studies.design.tuning import in_words
@@ -148,7 +148,7 @@ def preview(plan: Plan, storage: str, workers: int) -> None:
         print(line)
     for name, why in unasked(plan).items():
         print(f"cannot be judged: {name} ({why})")
-    for line in _too_few(plan):
+    for line in _too_few(plan, _announced(plan, storage)):
         print(line)
     search = settings.search
     if search is not None and settings.only is None:
@@ -179,19 +179,35 @@ def _table(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
         yield f"  {row[0]:{task}}  {row[1]:{arm}}  {row[2]}"
 
 
-def _too_few(plan: Plan) -> Iterator[str]:
+def _announced(plan: Plan, storage: str) -> int:
+    """How many claims were frozen together, whichever of them this call asks; 0 if none were."""
+    from store.connection import exists
+    from store.results import Results
+
+    if not exists(storage):
+        return 0
+    results = Results(storage)
+    try:
+        kept = kept_for(plan, results)
+        return 0 if kept is None else frozen_for(plan, kept).family
+    finally:
+        results.close()
+
+
+def _too_few(plan: Plan, announced: int) -> Iterator[str]:
     """What so few seeds cannot decide, whatever they come to."""
     from studies.statistics.power import fewest
 
     study, left_out = plan.settings.study, unasked(plan)
-    for family in (study.hypotheses, study.explored):
-        asked = [claim for claim in family if claim.name not in left_out]
-        least = {one.name: fewest(one.direction, len(asked), LEVEL) for one in asked}
+    for claims, together in ((study.hypotheses, announced), (study.explored, 0)):
+        asked = [claim for claim in claims if claim.name not in left_out]
+        family = max(len(asked), together)
+        least = {one.name: fewest(one.direction, family, LEVEL) for one in asked}
         for enough in sorted({one for one in least.values() if one > study.seeds}):
             names = ", ".join(name for name, one in least.items() if one == enough)
             yield (
                 f"too few seeds to judge {names}: {study.seeds} an arm, where a family of "
-                f"{len(asked)} needs at least {enough}"
+                f"{family} needs at least {enough}"
             )
 
 

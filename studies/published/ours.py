@@ -10,6 +10,7 @@ from store.intervals import Interval, t_interval
 from studies.published.ordering import Ours, Outcome, difference_of, within
 from studies.published.protocol import Claim, Measure
 from studies.published.table import Published
+from studies.statistics.outcomes import floor_of, with_diverged
 
 if TYPE_CHECKING:
     from store.records import Score
@@ -52,10 +53,17 @@ def in_unit(value: float, measure: Measure) -> float:
 
 
 def seeds_of(result: "ArmResult", metric: str, lengths: Sequence[int] = ()) -> list[float]:
-    """One value a seed: the mean over the tested lengths; no value where one of them has none."""
+    """One value a seed: the mean over the tested lengths; no value where one of them has none.
+
+    A seed that diverged counts as one that learned nothing.
+    """
     asked = set(lengths) or _lengths(result, metric)
     found = (_mean(result.scores.get(run.id, ()), metric, asked) for run in result.runs)
-    return [value for value in found if value is not None]
+    values = [value for value in found if value is not None]
+    floors = [floor_of((metric, length), result.floors) for length in asked]
+    known = [floor for floor in floors if floor is not None]
+    floor = fmean(known) if known and len(known) == len(floors) else None
+    return with_diverged(values, result.count("diverged"), floor)
 
 
 def _lengths(result: "ArmResult", metric: str) -> set[int]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from store.intervals import Interval, t_interval, wilson
 from studies.design.freezing import SELECTION
+from studies.statistics.outcomes import Measure, floor_of
 
 if TYPE_CHECKING:
     from store.records import Run
@@ -64,16 +65,24 @@ class Setting:
 
 @dataclass(frozen=True)
 class Arm:
-    """One arm on one panel."""
+    """One arm on one panel.
+
+    `floors` is what a model scores that learned nothing, where that is not 0 in skill and exact
+    match.
+    """
 
     name: str
     seeds: list[Seed]
     tuning: list[Setting] = field(default_factory=list[Setting])
+    floors: Mapping[Measure, float] = field(default_factory=dict[Measure, float])
 
     def values(self, metric: str, length: int, split: str = "test") -> dict[int, float]:
-        """The value of each seed that measured it."""
-        key = (split, metric, length)
-        return {seed.run.seed: seed.values[key] for seed in self.seeds if key in seed.values}
+        """The value of each seed that measured it; one that diverged counts with the floor."""
+        key, floor = (split, metric, length), floor_of((metric, length), self.floors)
+        found = {seed.run.seed: seed.values.get(key) for seed in self.seeds}
+        if floor is not None and any(value is not None for value in found.values()):
+            found |= {seed.run.seed: floor for seed in self.seeds if seed.run.status == "diverged"}
+        return {seed: value for seed, value in found.items() if value is not None}
 
     def interval(self, metric: str, length: int, split: str = "test") -> Interval | None:
         """Mean and 95 % t-interval over seeds; None where nothing was measured."""
@@ -99,6 +108,10 @@ class Arm:
     def lost(self) -> list[Seed]:
         """The seeds that ended without numbers."""
         return [seed for seed in self.seeds if seed.ended and not seed.ended_well]
+
+    def count(self, status: str) -> int:
+        """How many of its runs have this status."""
+        return sum(seed.run.status == status for seed in self.seeds)
 
 
 @dataclass(frozen=True)

@@ -107,12 +107,13 @@ def _panel(stored: Stored, label: str, seeds: Mapping[Cell, list[Seed]]) -> Pane
     shortest, longest = config.training.train_lengths
     shortest = shortest if task is None else max(shortest, task.min_length)
     lengths = sorted({one for cell in cells for one in plan.config(cell).evaluation.test_lengths})
-    arms = [Arm(cell.arm, seeds[cell], _tuning(stored, cell)) for cell in cells]
-    later = [Arm(cell.arm, _later(stored, seeds[cell])) for cell in cells]
-    measured = {length for arm in arms for s in arm.seeds for _, _, length in s.values}
+    measured = {length for cell in cells for s in seeds[cell] for _, _, length in s.values}
     floors: dict[int, Floors] = (
         {} if task is None else {one: task.floors(one) for one in {*lengths, *measured}}
     )
+    lowest = {("accuracy", length): one.highest for length, one in floors.items()}
+    arms = [Arm(cell.arm, seeds[cell], _tuning(stored, cell), lowest) for cell in cells]
+    later = [Arm(cell.arm, _later(stored, seeds[cell]), floors=lowest) for cell in cells]
     name = "" if config.task is None else str(config.task)
     steps = config.training.steps
     trained, titles = (shortest, longest), plan.study.metrics

@@ -17,7 +17,7 @@ def methods(findings: Findings) -> str:
         told.insert(1, _tuning(findings, tuned))
     if findings.verdicts:
         told.append(CONTRASTS)
-    return " ".join([*told, "No seed was dropped."])
+    return " ".join([*told, *_lost(trained), "No seed was dropped."])
 
 
 CONTRASTS = (
@@ -68,6 +68,20 @@ def _replicates(findings: Findings, tuned: bool) -> str:
         else (f"It was run on {counted} {noun} an arm")
     )
     return f"{run}; every arm saw the same data and the same test sets in each replicate."
+
+
+def _lost(trained: list[Panel]) -> list[str]:
+    """What seeds without numbers of their own were counted as."""
+    arms = [arm for panel in trained for arm in panel.arms]
+    told: list[str] = []
+    if any(arm.count("diverged") for arm in arms):
+        told.append("A seed that diverged counts as one that learned nothing.")
+    if any(arm.count("failed") for arm in arms):
+        told.append(
+            "A run that failed is in no mean; a verdict is given only where it is the same "
+            "whatever that run would have scored."
+        )
+    return told
 
 
 def latex_table(findings: Findings) -> str:

@@ -65,12 +65,10 @@ def length_axis(axes: "Axes", panel: Panel) -> None:
 def seeds_and_mean(
     axes: "Axes", panel: Panel, arm: Arm, metric: str, colour: str, dash: Any
 ) -> None:
+    found = [(length, arm.values(metric, length, split)) for split, length in panel.measured]
     for seed in arm.seeds:
-        points = [
-            (length, seed.values[split, metric, length])
-            for split, length in panel.measured
-            if (split, metric, length) in seed.values
-        ]
+        number = seed.run.seed
+        points = [(length, of_seed[number]) for length, of_seed in found if number in of_seed]
         if points:
             axes.plot(*zip(*points, strict=True), color=colour, linewidth=0.5, alpha=0.35)
     means = [(length, arm.interval(metric, length, split)) for split, length in panel.measured]
@@ -130,10 +128,12 @@ def cost(findings: Findings, panel: Panel) -> "Figure":
     figure, (axes,) = new_figure(COLUMN * 1.35, 2.6)
     longest = max(panel.lengths)
     for name, (colour, _) in arm_looks(panel).items():
+        arm = arm_named(panel, name)
+        skills = arm.values("skill", longest)
         points = [
-            (seed.run.cpu_seconds, seed.values["test", "skill", longest])
-            for seed in arm_named(panel, name).seeds
-            if ("test", "skill", longest) in seed.values and seed.run.cpu_seconds
+            (seed.run.cpu_seconds, skills[seed.run.seed])
+            for seed in arm.seeds
+            if seed.run.seed in skills and seed.run.cpu_seconds
         ]
         if points:
             x, y = zip(*points, strict=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from studies.answers.reach import Reach, reach
 from studies.design.hypothesis import SIGNS
 from studies.report.findings import Arm, Findings, Panel
-from studies.statistics.amounts import runs_done, seldom_learned, share, short_of
+from studies.statistics.amounts import lost_seeds, runs_done, seldom_learned, share, short_of
 
 if TYPE_CHECKING:
     from studies.design.hypothesis import Hypothesis
@@ -70,7 +70,8 @@ def reaches(findings: Findings) -> str:
     if len(short) == len(trained) > 1:
         told = [_learned(panel, findings.threshold) for panel in trained]
         return f"skill {findings.threshold:g} at the trained lengths is reached by {listed(told)}."
-    return "; ".join(_furthest(panel, findings.threshold) for panel in trained) + "."
+    told = [_furthest(panel, findings.threshold) + _lost(panel) for panel in trained]
+    return "; ".join(told) + "."
 
 
 def outcomes(findings: Findings) -> str:
@@ -100,16 +101,16 @@ def _furthest(panel: Panel, threshold: float) -> str:
     where, longest = f"on {panel.label}", panel.trained[1]
     if not any(seed.ended for arm in panel.arms for seed in arm.seeds):
         return f"{where}, no confirming run is over yet"
+    if all(one.learned is None for one in found.values()):
+        return f"{where}, no arm has a result"
+    missed = _missed(panel, found, threshold)
     if not learned:
-        only = _seldom(panel, found, threshold)
+        only = _seldom(panel, found, threshold) + _empty(panel, found)
         return f"{where}, no arm reaches skill {threshold:g} at length {longest}{only}"
     furthest = max(one.held or 0 for one in learned.values())
     best = [name for name, one in learned.items() if one.held == furthest]
     verb = "stays" if len(best) == 1 else "stay"
-    rest = len(learned) - len(best)
-    others = f", the {rest} other arms that learned fall earlier" if rest > 1 else ""
-    others = ", the other arm that learned falls earlier" if rest == 1 else others
-    missed = _missed(panel, found, threshold)
+    others = _others({name: one for name, one in learned.items() if name not in best}, panel)
     if max(panel.lengths) <= longest:
         verb = "reaches" if len(learned) == 1 else "reach"
         held = f"{verb} skill {threshold:g} at length {longest}, the longest tested"
@@ -123,6 +124,16 @@ def _furthest(panel: Panel, threshold: float) -> str:
     return f"{where}, {arms_of(best, panel)} {verb} {held}{others}{missed}"
 
 
+def _others(rest: Mapping[str, Reach], panel: Panel) -> str:
+    """What became of the arms that learned and reach less far than the best."""
+    fall = sum(one.fell is not None for one in rest.values())
+    told = f", the {fall} other arms that learned fall earlier" if fall > 1 else ""
+    told = ", the other arm that learned falls earlier" if len(rest) == fall == 1 else told
+    told = told or (", another arm that learned falls earlier" if fall else "")
+    short = [name for name, one in rest.items() if one.fell is None]
+    return told + (f"; {arms_of(short, panel)} cannot be asked so far" if short else "")
+
+
 def _missed(panel: Panel, found: Mapping[str, Reach], threshold: float) -> str:
     """Which arms did not learn, which did in some seeds, and which have no result."""
     idle = [
@@ -130,11 +141,28 @@ def _missed(panel: Panel, found: Mapping[str, Reach], threshold: float) -> str:
         for arm in panel.arms
         if found[arm.name].learned is False and not _learners(arm, panel, threshold)
     ]
-    empty = [name for name, one in found.items() if one.learned is None]
     told = f"; {arms_of(idle, panel)} did not learn the trained lengths" if idle else ""
-    told += _seldom(panel, found, threshold)
+    return told + _seldom(panel, found, threshold) + _empty(panel, found)
+
+
+def _empty(panel: Panel, found: Mapping[str, Reach]) -> str:
+    """Which arms have no result."""
+    empty = [name for name, one in found.items() if one.learned is None]
     has = "has" if len(empty) == 1 else "have"
-    return told + (f"; {arms_of(empty, panel)} {has} no result" if empty else "")
+    return f"; {arms_of(empty, panel)} {has} no result" if empty else ""
+
+
+def _lost(panel: Panel) -> str:
+    """How many seeds ended without numbers of their own, over all arms."""
+    diverged, failed = (sum(arm.count(one) for arm in panel.arms) for one in ("diverged", "failed"))
+    total = sum(len(arm.seeds) for arm in panel.arms)
+    counted = all(_is_counted(arm) for arm in panel.arms if arm.count("diverged"))
+    return "".join(f"; {told}" for told in lost_seeds(diverged, failed, total, counted))
+
+
+def _is_counted(arm: Arm) -> bool:
+    """Has the arm a skill, among which its diverged seeds count?"""
+    return any(metric == "skill" for seed in arm.seeds for _, metric, _ in seed.values)
 
 
 def _seldom(panel: Panel, found: Mapping[str, Reach], threshold: float) -> str:
@@ -185,9 +213,8 @@ def arm_sentence(arm: Arm, panel: Panel, threshold: float) -> str:
         reasons = "; ".join(sorted(told))
         return f"{runs_done(well, len(arm.seeds))}{': ' * bool(reasons)}{reasons}."
     found, longest = reach_of(arm, panel, threshold), panel.trained[1]
-    lost = arm.lost
-    told = share(len(lost), len(arm.seeds), "seed")
-    tail = f" {told} ended without numbers." if lost else ""
+    lost = arm.count("diverged"), arm.count("failed"), len(arm.seeds)
+    tail = "".join(f" {told}." for told in lost_seeds(*lost, _is_counted(arm)))
     if found.learned is None:
         return f"has no result at length {longest}.{tail}"
     if not found.learned:

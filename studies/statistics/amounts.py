@@ -16,6 +16,18 @@ def seldom_learned(learned: int, seeds: int) -> str:
     return f"learned in {share(learned, seeds, 'seed')} only" if learned else "did not learn"
 
 
+def lost_seeds(diverged: int, failed: int, total: int, counted: bool) -> list[str]:
+    """How many seeds have no numbers of their own, and what they are counted as."""
+    told: list[str] = []
+    if diverged:
+        tail = "counts as one" if diverged == 1 else "count as ones"
+        tail = f" and {tail} that learned nothing" if counted else ""
+        told.append(f"{share(diverged, total, 'seed')} diverged{tail}")
+    if failed:
+        told.append(f"{share(failed, total, 'seed')} failed")
+    return told
+
+
 def short_of(value: float, threshold: float) -> str:
     """A value below a threshold, with the digits that show that it is: "0.72", "0.7996"."""
     digits = 2

@@ -1,6 +1,6 @@
 """What came of the confirming seeds of an arm, without a word about where it is stored."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 PENDING = ("planned", "running")
@@ -101,8 +101,20 @@ class ArmOutcome:
 
     def floor(self, metric: str, lengths: tuple[int, ...]) -> float | None:
         """The mean over lengths of what a model scores that learned nothing; None if unknown."""
-        known = FLOORS.get(metric)
-        return _mean([self.floors.get((metric, length), known) for length in lengths])
+        return _mean([floor_of((metric, length), self.floors) for length in lengths])
+
+
+def floor_of(measure: Measure, floors: Mapping[Measure, float]) -> float | None:
+    """What a model scores that learned nothing; None if that is not known."""
+    return floors.get(measure, FLOORS.get(measure[0]))
+
+
+def with_diverged(values: Sequence[float], diverged: int, floor: float | None) -> list[float]:
+    """What seeds measured, and what those that diverged are counted with, as in a verdict.
+
+    Where no seed measured anything, or no floor is known, there is nothing to count them beside.
+    """
+    return [*values, *[floor] * diverged] if values and floor is not None else list(values)
 
 
 def _fit(seed: SeedOutcome) -> float | None:

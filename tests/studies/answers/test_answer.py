@@ -58,8 +58,9 @@ def test_an_arm_that_did_not_fit_is_never_said_to_fall() -> None:
 def test_an_arm_that_learned_in_some_seeds_says_in_how_many() -> None:
     said = sentence(PLAN, result({16: [1.0, 0.2]}, statuses=("done", "done", "diverged")))
 
-    assert said.startswith(
-        "learned in 1 of 3 seeds only: skill .60 at length 16, the longest trained (below 0.8)."
+    assert said == (
+        "learned in 1 of 3 seeds only: skill .40 at length 16, the longest trained (below 0.8). "
+        "1 of 3 seeds diverged and counts as one that learned nothing."
     )
 
 
@@ -102,13 +103,33 @@ def test_an_arm_that_does_not_apply_says_why() -> None:
 
 def test_a_seed_without_a_value_is_one_that_did_not_hold() -> None:
     said = sentence(
-        PLAN, result({16: [1.0], 20: [1.0], 32: [1.0]}, statuses=("done", "diverged", "diverged"))
+        PLAN, result({16: [1.0], 20: [1.0], 32: [1.0]}, statuses=("done", "failed", "failed"))
     )
 
     assert said == (
         "holds to length 32 in 1 of 3 seeds only (skill 1.0 where it was measured). "
-        "2 of 3 seeds diverged."
+        "2 of 3 seeds failed."
     )
+
+
+def test_a_seed_that_diverged_counts_as_one_that_learned_nothing() -> None:
+    skills = {16: [1.0] * 4, 20: [1.0, 1.0, 1.0, 0.9], 32: [1.0, 1.0, 1.0, 0.7]}
+    one = result(skills, statuses=("done",) * 4 + ("diverged",))
+    lost = "1 of 5 seeds diverged and counts as one that learned nothing."
+
+    # 3.9 / 5 and 3.7 / 5; the four others have means of .975 and .925.
+    assert sentence(PLAN, one) == f"falls below 0.8 at length 20 (skill .78). {lost}"
+    assert one.counted("skill", 16) == [1.0, 1.0, 1.0, 1.0, 0.0]
+    assert one.interval("accuracy", 16) is None
+
+
+def test_a_seed_that_diverged_counts_with_the_floor_in_accuracy() -> None:
+    values = {("test", "accuracy", 16): [1.0, 0.9], ("test", "nll", 16): [0.1, 0.3]}
+    runs: list[Any] = [SimpleNamespace(status=one) for one in ("done", "done", "diverged")]
+    one = ArmResult(Cell(0, "shift", "rope"), runs, None, values, floors={("accuracy", 16): 0.2})
+
+    assert one.counted("accuracy", 16) == [1.0, 0.9, 0.2]
+    assert one.counted("nll", 16) == [0.1, 0.3]  # no floor: those that measured it
 
 
 @pytest.mark.parametrize(("width", "groups"), [(200, [[16, 20, 32]]), (40, [[16, 20], [32]])])
@@ -134,7 +155,7 @@ def test_seeds_that_diverged_are_counted() -> None:
         PLAN, result({16: [1.0], 20: [1.0], 32: [1.0]}, statuses=("done", "diverged", "failed"))
     )
 
-    assert "1 of 3 seeds diverged." in said
+    assert "1 of 3 seeds diverged and counts as one that learned nothing." in said
     assert "1 of 3 seeds failed." in said
 
 

@@ -47,7 +47,7 @@ SECOND = {
     "clear winner": "on shift, rope stays at 0.8 skill or above up to length 32, the other arm "
     "that learned falls earlier.",
     "tie": "on shift, rope and learned stay at 0.8 skill or above up to length 32.",
-    "all failed": "on shift, no arm reaches skill 0.8 at length 16.",
+    "all failed": "on shift, no arm has a result; 5 of 10 seeds diverged; 5 of 10 seeds failed.",
     "bimodal": "on shift, no arm's mean skill stays at 0.8 or above beyond the trained lengths.",
     "one seed": "on shift, rope stays at 0.8 skill or above up to length 32, the other arm "
     "that learned falls earlier.",
@@ -92,9 +92,29 @@ def test_failed_and_diverged_seeds_are_counted(tmp_path: Path) -> None:
 
     [verdict] = made.verdicts
     assert (verdict.n_arm, verdict.failed_arm) == (7, 2)
-    assert "1 of 7 seeds diverged. 1 of 7 seeds failed." in told
+    lost = "1 of 7 seeds diverged and counts as one that learned nothing. 1 of 7 seeds failed."
+    assert lost in told
     assert "1 of 7 seeds of rope diverged and count as 0." in told
     assert "1 of 7 seeds of rope failed and count as 0." in told
+
+
+def test_a_diverged_seed_counts_alike_in_sentence_table_verdict_and_report(tmp_path: Path) -> None:
+    seeds = [(1.0, 0.95)] * 9 + ["diverged"]
+    made = MadeUp(tmp_path, plan(10), {"rope": seeds, "learned": [(1.0, 0.3)] * 10})
+    mean = 9 * 0.95 / 10
+
+    told = printed(made)
+    [verdict] = made.verdicts
+    [panel] = findings_of(made.plan, made.url).panels
+    arm = panel.arms[0]
+    skill, accuracy = arm.interval("skill", 32), arm.interval("accuracy", 32)
+
+    assert "holds to length 32 (skill .85; above 0.8 in 9 of 10 seeds). 1 of 10 seeds" in told
+    assert verdict.effect == pytest.approx(mean - 0.3)
+    assert skill is not None
+    assert accuracy is not None
+    assert skill.mean == pytest.approx(mean)
+    assert accuracy.mean == pytest.approx(mean + panel.floor(32) / 10)
 
 
 def test_every_metric_has_a_table_with_its_arms_and_accuracy_has_its_floor(tmp_path: Path) -> None:

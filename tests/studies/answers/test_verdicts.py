@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from studies.answers.answer import ArmResult
+from studies.answers.answer import ArmResult, accuracy_floors
 from studies.answers.verdicts import metric_of, outcome_of
 from studies.design.plan import Plan
 from studies.design.tuning import Chosen
@@ -63,7 +63,7 @@ def test_accuracy_has_the_floor_of_its_task() -> None:
     made = plan(1)
     task = task_of(made.config(made.cells()[0]).task)
 
-    assert outcome().floors == {
+    assert accuracy_floors(made.config(made.cells()[0])) == {
         ("accuracy", length): task.floors(length).highest for length in (16, 32)
     }
 

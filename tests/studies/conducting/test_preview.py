@@ -80,6 +80,18 @@ def test_a_plan_says_when_its_seeds_are_too_few_to_decide(
     ]
 
 
+def test_a_plan_for_some_arms_counts_the_family_that_was_frozen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claims = [CLAIM, {**CLAIM, "name": "other", "arm": "alibi"}]
+    every = plan(3, hypotheses=claims, arms=["rope", "learned", "alibi"])
+    made = MadeUp(tmp_path, every, dict.fromkeys(("rope", "learned", "alibi"), FAR[:3]))
+
+    part = planned(plan(3, hypotheses=claims), capsys, made.url)
+
+    assert "too few seeds to judge further: 3 an arm, where a family of 2 needs at least 4" in part
+
+
 def test_a_plan_says_how_long_a_criterion_of_fit_may_go_on(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -43,8 +43,13 @@ def run(arm: str, seed: int, status: str = "done", reason: str | None = None) ->
 
 
 def arm(name: str, *skills: Sequence[float] | None) -> Arm:
-    """An arm whose seeds have these skills at 16, 32 and 64; None is a seed that diverged."""
-    return Arm(name, [_seed(name, number, skill) for number, skill in enumerate(skills)])
+    """An arm whose seeds have these skills at 16, 32 and 64; None is a seed that diverged.
+
+    An arm of fewer skills cannot be asked any further.
+    """
+    floors = {("accuracy", length): 0.2 for length in LENGTHS}
+    seeds = [_seed(name, number, skill) for number, skill in enumerate(skills)]
+    return Arm(name, seeds, floors=floors)
 
 
 def _seed(name: str, number: int, skills: Sequence[float] | None) -> Seed:
@@ -52,7 +57,7 @@ def _seed(name: str, number: int, skills: Sequence[float] | None) -> Seed:
         return Seed(run(name, number, "diverged", "step 3: the loss is not finite (nan)"), {}, {})
     values = {
         ("test", metric, length): skill if metric == "skill" else 0.2 + 0.8 * skill
-        for length, skill in zip(LENGTHS, skills, strict=True)
+        for length, skill in zip(LENGTHS, skills, strict=False)
         for metric in ("skill", "accuracy")
     }
     return Seed(run(name, number), values, {"loss": [(5, 1.0), (10, 0.5)]})

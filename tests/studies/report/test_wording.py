@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from studies.answers.reach import Reach
 from studies.design.study import Line
 from studies.report.findings import Arm
@@ -55,7 +57,37 @@ def test_an_arm_that_learned_in_some_seeds_is_neither_idle_nor_a_learner() -> No
 def test_an_arm_without_a_result_is_not_said_to_have_learned_nothing() -> None:
     said = reaches(findings(panel(WINNER, LOST)))
     assert said == (
-        "on shift, rope stays at 0.8 skill or above up to length 64; wild has no result."
+        "on shift, rope stays at 0.8 skill or above up to length 64; wild has no result; "
+        "2 of 4 seeds diverged."
+    )
+
+
+def test_a_seed_that_diverged_counts_as_one_that_learned_nothing() -> None:
+    # .97 in four of five seeds: .776 over all of them, as the verdict has it.
+    shaky = arm("shaky", *[(1.0, 0.97, 0.97)] * 4, None)
+    here = panel(shaky, LOSER)
+
+    assert reach_of(shaky, here, 0.8).skill == pytest.approx(0.776)
+    assert arm_sentence(shaky, here, 0.8) == (
+        "holds to length 16, falls to skill 0.78 at 32. "
+        "1 of 5 seeds diverged and counts as one that learned nothing."
+    )
+    assert reaches(findings(here)).endswith(
+        "; 1 of 7 seeds diverged and counts as one that learned nothing."
+    )
+
+
+def test_an_arm_that_cannot_be_asked_further_does_not_fall() -> None:
+    short = arm("learned", (1.0,), (1.0,))
+    further, lower = arm("rope", (1.0, 1.0, 1.0)), arm("alibi", (1.0, 0.3, 0.1))
+
+    assert reaches(findings(panel(further, short))) == (
+        "on shift, rope stays at 0.8 skill or above up to length 64; learned cannot be asked so "
+        "far."
+    )
+    assert reaches(findings(panel(further, short, lower))) == (
+        "on shift, rope stays at 0.8 skill or above up to length 64, another arm that learned "
+        "falls earlier; learned cannot be asked so far."
     )
 
 
@@ -109,9 +141,15 @@ def test_outcomes_in_words_are_counted_and_the_few_named() -> None:
 
 def test_where_all_seeds_are_lost_there_is_no_result_and_they_are_counted() -> None:
     assert arm_sentence(LOST, panel(LOST), 0.8) == (
-        "has no result at length 16. 2 of 2 seeds ended without numbers."
+        "has no result at length 16. 2 of 2 seeds diverged."
     )
-    assert reaches(findings(panel(LOST))) == "on shift, no arm reaches skill 0.8 at length 16."
+    assert reaches(findings(panel(LOST))) == (
+        "on shift, no arm has a result; 2 of 2 seeds diverged."
+    )
+    assert reaches(findings(panel(LOST, UNTAUGHT))) == (
+        "on shift, no arm reaches skill 0.8 at length 16; wild has no result; 2 of 4 seeds "
+        "diverged."
+    )
     assert counts(findings(panel(LOST, WINNER))) == (
         "4 confirming runs; 2 of them ended without numbers"
     )
