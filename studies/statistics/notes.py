@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from store.intervals import wilson
 from studies.design.hypothesis import Hypothesis
+from studies.statistics.amounts import share
 from studies.statistics.bimodality import modes
 from studies.statistics.comparisons import Sample
 
@@ -20,10 +21,10 @@ def notes(hypothesis: Hypothesis, parts: Sequence[Sample], threshold: float) -> 
 
 def _lost(name: str, sample: Sample) -> Iterator[str]:
     n = len(sample.values) + sample.unknown
-    if sample.diverged:
-        yield f"{sample.diverged} of {n} seeds of {name} diverged and count as {sample.floor:g}."
-    if sample.unknown:
-        yield f"{sample.unknown} of {n} seeds of {name} failed and count as {sample.floor:g}."
+    for count, what in ((sample.diverged, "diverged"), (sample.unknown, "failed")):
+        if count:
+            told = f"{share(count, n, 'seed')} of {name} {what}"
+            yield f"{told} and {'counts' if count == 1 else 'count'} as {sample.floor:g}."
 
 
 def _late(name: str, sample: Sample) -> Iterator[str]:
@@ -37,14 +38,14 @@ def _late(name: str, sample: Sample) -> Iterator[str]:
 
 
 def _split(name: str, sample: Sample, metric: str, threshold: float) -> Iterator[str]:
-    found = (
-        modes(sample.at_worst(), threshold) if metric in ("skill", "exact", "accuracy") else None
-    )
+    # What a failed seed scored is not known, so that it is in neither group.
+    found = modes(sample.values, threshold) if metric in ("skill", "exact", "accuracy") else None
     if found is not None:
         n = found.success.n
+        others = "the others" if not sample.unknown else "the others that did not fail"
         yield (
-            f"{name} works in {round(found.success.mean * n)} of {n} seeds ({metric} "
-            f"{found.high:.2f} there, {found.low:.2f} in the others)."
+            f"{name} works in {share(round(found.success.mean * n), n, 'seed')} ({metric} "
+            f"{found.high:.2f} there, {found.low:.2f} in {others})."
         )
 
 

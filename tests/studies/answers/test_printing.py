@@ -94,8 +94,8 @@ def test_failed_and_diverged_seeds_are_counted(tmp_path: Path) -> None:
     assert (verdict.n_arm, verdict.failed_arm) == (7, 2)
     lost = "1 of 7 seeds diverged and counts as one that learned nothing. 1 of 7 seeds failed."
     assert lost in told
-    assert "1 of 7 seeds of rope diverged and count as 0." in told
-    assert "1 of 7 seeds of rope failed and count as 0." in told
+    assert "1 of 7 seeds of rope diverged and counts as 0." in told
+    assert "1 of 7 seeds of rope failed and counts as 0." in told
 
 
 def test_a_diverged_seed_counts_alike_in_sentence_table_verdict_and_report(tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def test_a_diverged_seed_counts_as_one_that_learned_nothing() -> None:
 
     assert found.effect == pytest.approx((sum(HIGH) - HIGH[3]) / 8 - sum(LOW) / 8)
     assert (found.n_arm, found.failed_arm) == (8, 1)
-    assert found.notes[0] == "1 of 8 seeds of rope diverged and count as 0."
+    assert found.notes[0] == "1 of 8 seeds of rope diverged and counts as 0."
 
 
 def test_a_failed_seed_does_not_keep_a_clear_answer_back() -> None:
@@ -404,3 +404,13 @@ def test_an_effect_of_exactly_what_matters_is_on_neither_side_of_it(
     found = verdict(*(reversed(sides) if direction == "less" else sides), claim)
 
     assert found.status == "inconclusive"
+
+
+def test_a_failed_seed_is_not_said_to_have_worked_or_not() -> None:
+    (told,) = verdict(arm([0.9] * 8, lost={7: "failed"}), arm(LOW)).notes
+    torn = verdict(arm([0.9, 0.88, 0.9, 0.1, 0.1, 0.9, 0.9, 0.9], lost={7: "failed"}), arm(LOW))
+
+    assert told == "1 of 8 seeds of rope failed and counts as 0."
+    assert torn.notes[1] == (
+        "rope works in 5 of 7 seeds (skill 0.90 there, 0.10 in the others that did not fail)."
+    )
