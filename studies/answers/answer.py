@@ -109,7 +109,9 @@ def sentence(plan: Plan, result: ArmResult) -> str:
         return f"does not apply: {'; '.join(reasons)}."
     if plan.study.metrics or not plan.config(result.cell).scored:
         done = runs_done(result.count("done"), len(result.runs))
-        return " ".join([f"{done}.", *_remarks(plan, result)])
+        ended = (run for run in result.runs if run.status not in ("done", "planned", "running"))
+        why = "; ".join(sorted({(run.reason or run.status).rstrip(".") for run in ended}))
+        return " ".join([f"{done}{': ' * bool(why)}{why}.", *_remarks(plan, result)])
     threshold = plan.settings.study.threshold
     config = plan.config(result.cell)
     longest = config.training.train_lengths[1]
@@ -123,7 +125,9 @@ def sentence(plan: Plan, result: ArmResult) -> str:
         )
         verdict = f"{_missed(result, longest, threshold)}: {told}"
     elif found.held is None:
-        verdict = "has no result yet." if not _ended(result) else "has no result: see its runs."
+        verdict = (
+            "has no result yet." if not _ended(result) else f"has no result at length {longest}."
+        )
     else:
         verdict = _held(result, found, threshold, longest)
     extras = [verdict, *_remarks(plan, result)]

@@ -68,13 +68,14 @@ class Arm:
     """One arm on one panel.
 
     `floors` is what a model scores that learned nothing, where that is not 0 in skill and exact
-    match.
+    match; `sentence` says what became of the arm.
     """
 
     name: str
     seeds: list[Seed]
     tuning: list[Setting] = field(default_factory=list[Setting])
     floors: Mapping[Measure, float] = field(default_factory=dict[Measure, float])
+    sentence: str = ""
 
     def values(self, metric: str, length: int, split: str = "test") -> dict[int, float]:
         """The value of each seed that measured it; one that diverged counts with the floor."""

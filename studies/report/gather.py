@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     from studies.tasks.task import Floors
 
 
-def gather(stored: Stored, storage: str, verdicts: Sequence["Verdict"]) -> Findings:
+def gather(
+    stored: Stored, storage: str, verdicts: Sequence["Verdict"], said: Mapping[Cell, str]
+) -> Findings:
     """The findings of a study.
 
     Args:
         stored: The study with its runs.
         storage: The address of the database, as it is printed.
         verdicts: What became of its hypotheses.
+        said: What became of each arm, in a sentence.
     """
     plan = stored.plan
     seeds = _seeds(stored)
@@ -35,7 +38,9 @@ def gather(stored: Stored, storage: str, verdicts: Sequence["Verdict"]) -> Findi
         study=plan.study.name,
         question=plan.study.question,
         about=plan.study.text,
-        panels=[_panel(stored, label, seeds) for label in dict.fromkeys(c.task for c in seeds)],
+        panels=[
+            _panel(stored, label, seeds, said) for label in dict.fromkeys(c.task for c in seeds)
+        ],
         verdicts=list(verdicts),
         threshold=plan.settings.study.threshold,
         differences=differences(plan),
@@ -99,7 +104,9 @@ def _fit(scores: Iterable["Score"]) -> FitTime | None:
     return next((FitTime(one.value or 0.0, bool(one.correct)) for one in found), None)
 
 
-def _panel(stored: Stored, label: str, seeds: Mapping[Cell, list[Seed]]) -> Panel:
+def _panel(
+    stored: Stored, label: str, seeds: Mapping[Cell, list[Seed]], said: Mapping[Cell, str]
+) -> Panel:
     plan = stored.plan
     cells = [cell for cell in plan.cells() if cell.task == label]
     config = plan.config(cells[0])
@@ -112,7 +119,7 @@ def _panel(stored: Stored, label: str, seeds: Mapping[Cell, list[Seed]]) -> Pane
         {} if task is None else {one: task.floors(one) for one in {*lengths, *measured}}
     )
     lowest = {("accuracy", length): one.highest for length, one in floors.items()}
-    arms = [Arm(cell.arm, seeds[cell], _tuning(stored, cell), lowest) for cell in cells]
+    arms = [Arm(c.arm, seeds[c], _tuning(stored, c), lowest, said[c]) for c in cells]
     later = [Arm(cell.arm, _later(stored, seeds[cell]), floors=lowest) for cell in cells]
     name = "" if config.task is None else str(config.task)
     steps = config.training.steps

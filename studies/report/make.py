@@ -5,7 +5,7 @@ from pathlib import Path
 
 from store.errors import StoreError
 from store.results import Results
-from studies.answers.answer import ArmResult, gather_results
+from studies.answers.answer import ArmResult, gather_results, sentence
 from studies.answers.searching import best, points
 from studies.answers.verdicts import verdicts
 from studies.design.freezing import frozen_for, kept_for
@@ -55,7 +55,9 @@ def findings_of(plan: Plan, storage: str, shown: str | None = None) -> Findings:
         runs = {cell: stored.confirming.get(cell, []) for cell in plan.cells()}
         gathered = gather_results(plan, runs, scores, stored.chosen)
         judged = verdicts(plan, gathered, frozen)
-        return replace(gather(stored, shown or storage, judged), front=_front(plan, gathered))
+        said = {one.cell: sentence(plan, one) for one in gathered}
+        found = gather(stored, shown or storage, judged, said)
+        return replace(found, front=_front(plan, gathered))
     finally:
         results.close()
 

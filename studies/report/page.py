@@ -85,7 +85,6 @@ def _digits(verdict: "Verdict") -> int:
 def _words(findings: Findings) -> dict[str, Any]:
     from studies.statistics import sentence
 
-    threshold = findings.threshold
     return {
         "f": findings,
         "median": median,
@@ -95,7 +94,6 @@ def _words(findings: Findings) -> dict[str, Any]:
         "names": wording.contrast_name,
         "digits_of": _digits,
         "said": sentence,
-        "arm_sentence": lambda arm, panel: wording.arm_sentence(arm, panel, threshold),
         "arm_names": list(dict.fromkeys(arm.name for p in findings.panels for arm in p.arms)),
         "lost": [
             (p.label, arm.name, s) for p in findings.panels for arm in p.arms for s in arm.lost

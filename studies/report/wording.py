@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from studies.answers.reach import Reach, reach
 from studies.design.hypothesis import SIGNS
 from studies.report.findings import Arm, Findings, Panel
-from studies.statistics.amounts import lost_seeds, runs_done, seldom_learned, share, short_of
+from studies.statistics.amounts import lost_seeds, seldom_learned, share
 
 if TYPE_CHECKING:
     from studies.design.hypothesis import Hypothesis
@@ -203,32 +203,6 @@ def listed(names: list[str]) -> str:
     """Names as one reads them aloud: a, b and c; a, d = 1; b and c where commas are in them."""
     between = "; " if any(", " in name for name in names) else ", "
     return names[0] if len(names) == 1 else f"{between.join(names[:-1])} and {names[-1]}"
-
-
-def arm_sentence(arm: Arm, panel: Panel, threshold: float) -> str:
-    """What became of one arm."""
-    if not panel.has_skill:
-        well = len(arm.seeds) - len(arm.lost)
-        told = {(seed.run.reason or seed.run.status).rstrip(".") for seed in arm.lost}
-        reasons = "; ".join(sorted(told))
-        return f"{runs_done(well, len(arm.seeds))}{': ' * bool(reasons)}{reasons}."
-    found, longest = reach_of(arm, panel, threshold), panel.trained[1]
-    lost = arm.count("diverged"), arm.count("failed"), len(arm.seeds)
-    tail = "".join(f" {told}." for told in lost_seeds(*lost, _is_counted(arm)))
-    if found.learned is None:
-        return f"has no result at length {longest}.{tail}"
-    if not found.learned:
-        kept = _learners(arm, panel, threshold)
-        skill = short_of(found.skill or 0.0, threshold)
-        return f"{seldom_learned(kept, len(arm.seeds))}: skill {skill} at length {longest}.{tail}"
-    if found.unasked is not None:
-        return f"holds to length {found.held}; it cannot be asked at length {found.unasked}.{tail}"
-    if max(panel.lengths) <= longest:
-        return f"learns the trained lengths; no longer one is tested than {longest}.{tail}"
-    if found.fell is None:
-        return f"holds to length {found.held}.{tail}"
-    skill = short_of(found.skill or 0.0, threshold)
-    return f"holds to length {found.held}, falls to skill {skill} at {found.fell}.{tail}"
 
 
 def counts(findings: Findings) -> str:

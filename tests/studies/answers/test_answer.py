@@ -76,6 +76,19 @@ def test_the_longest_trained_length_may_be_told_by_validation() -> None:
     assert sentence(plan, fitted) == "falls below 0.8 at length 32 (skill .20)."
 
 
+def test_where_nothing_longer_is_tested_nothing_is_said_of_it() -> None:
+    plan = Plan(STUDY, gather(QUICK, None, ["evaluation.test_lengths=[16]"]))
+
+    told = "learns the trained lengths; no longer one is tested than 16."
+    assert sentence(plan, result({16: [1.0, 0.9]})) == told
+
+
+def test_where_all_seeds_are_lost_there_is_no_result_and_they_are_counted() -> None:
+    said = sentence(PLAN, result({}, statuses=("diverged", "failed")))
+
+    assert said == "has no result at length 16. 1 of 2 seeds diverged. 1 of 2 seeds failed."
+
+
 def test_a_length_that_cannot_be_asked_is_said() -> None:
     said = sentence(PLAN, result({16: [1.0], 20: [0.9]}))
 

@@ -7,7 +7,7 @@ import pytest
 from studies.answers.reach import Reach
 from studies.design.study import Line
 from studies.report.findings import Arm
-from studies.report.wording import arm_sentence, claims, counts, listed, reach_of, reaches
+from studies.report.wording import claims, counts, listed, reach_of, reaches
 from tests.studies.report.synthetic import arm, findings, panel
 
 WINNER = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93))
@@ -34,9 +34,6 @@ def test_a_tie_names_all_that_reach_as_far() -> None:
 def test_an_arm_that_did_not_learn_is_never_said_to_have_not_extrapolated() -> None:
     said = reaches(findings(panel(WINNER, UNTAUGHT)))
     assert said.endswith("; “none” did not learn the trained lengths.")
-    assert arm_sentence(UNTAUGHT, panel(UNTAUGHT), 0.8) == (
-        "did not learn: skill 0.15 at length 16."
-    )
 
 
 def test_an_arm_that_learned_in_some_seeds_is_neither_idle_nor_a_learner() -> None:
@@ -68,10 +65,6 @@ def test_a_seed_that_diverged_counts_as_one_that_learned_nothing() -> None:
     here = panel(shaky, LOSER)
 
     assert reach_of(shaky, here, 0.8).skill == pytest.approx(0.776)
-    assert arm_sentence(shaky, here, 0.8) == (
-        "holds to length 16, falls to skill 0.78 at 32. "
-        "1 of 5 seeds diverged and counts as one that learned nothing."
-    )
     assert reaches(findings(here)).endswith(
         "; 1 of 7 seeds diverged and counts as one that learned nothing."
     )
@@ -102,9 +95,6 @@ def test_where_nothing_longer_is_tested_nothing_is_said_of_it() -> None:
     assert reaches(findings(short)) == (
         "on shift, rope and learned reach skill 0.8 at length 16, the longest tested; “none” did "
         "not learn the trained lengths."
-    )
-    assert arm_sentence(WINNER, short, 0.8) == (
-        "learns the trained lengths; no longer one is tested than 16."
     )
 
 
@@ -140,9 +130,6 @@ def test_outcomes_in_words_are_counted_and_the_few_named() -> None:
 
 
 def test_where_all_seeds_are_lost_there_is_no_result_and_they_are_counted() -> None:
-    assert arm_sentence(LOST, panel(LOST), 0.8) == (
-        "has no result at length 16. 2 of 2 seeds diverged."
-    )
     assert reaches(findings(panel(LOST))) == (
         "on shift, no arm has a result; 2 of 2 seeds diverged."
     )
@@ -169,18 +156,11 @@ def test_a_bimodal_arm_falls_by_its_mean_and_shows_its_share() -> None:
     assert share.mean == 0.5
 
 
-def test_an_arm_that_learned_in_some_seeds_is_not_said_to_have_learned_in_none() -> None:
-    moody = arm("moody", (1.0, 0.9, 0.9), (0.1, 0.0, 0.0))
-    said = arm_sentence(moody, panel(moody), 0.8)
-    assert said == "learned in 1 of 2 seeds only: skill 0.55 at length 16."
-
-
 def test_one_seed_has_a_mean_and_no_interval() -> None:
     lone = arm("lone", (1.0, 0.9, 0.85))
     interval = lone.interval("skill", 64)
     assert interval is not None
     assert (interval.mean, interval.low) == (0.85, None)
-    assert arm_sentence(lone, panel(lone), 0.8) == "holds to length 64."
 
 
 def test_names_are_read_aloud() -> None:
