@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 RATE = "training.learning_rate"
 RATES = (1e-9, 1e3)
-"""A range that holds every learning rate: Optuna refuses to change a range later."""
+"""A range that holds the usual learning rates; one beyond it widens it."""
 NUMBERS = (-(2**31), 2**31)
 """The same for every other number."""
 
@@ -79,7 +79,8 @@ class Trials:
         import optuna
 
         by_id = {run.id: run for run in runs}
-        for name in sorted({study_name(run) for run in by_id.values()}):
+        attached = {run.optuna_study for run in by_id.values() if run.optuna_study is not None}
+        for name in sorted(attached | {study_name(run) for run in by_id.values()}):
             study = self._study(name)
             for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
                 run = by_id.get(trial.user_attrs.get("run", -1))
@@ -145,10 +146,10 @@ def setting_of(run: "Run") -> dict[str, Any]:
 
 
 def params_of(run: "Run") -> dict[str, Any]:
-    """The setting of a run as Optuna keeps it: numbers as they are, anything else as text."""
+    """The setting of a run as Optuna keeps it: numbers as they are, and as text what has others."""
+    choices = _choices(run)
     return {
-        key: value if _is_number(value) else json.dumps(value, sort_keys=True)
-        for key, value in setting_of(run).items()
+        key: _text(value) if key in choices else value for key, value in setting_of(run).items()
     }
 
 
@@ -160,28 +161,47 @@ def distributions_of(run: "Run") -> dict[str, Any]:
         IntDistribution,
     )
 
+    choices, whole = _choices(run), _whole(run)
     found: dict[str, Any] = {}
     for key, value in params_of(run).items():
-        if key == RATE:
-            found[key] = FloatDistribution(*RATES, log=True)
-        elif isinstance(value, str):
-            found[key] = CategoricalDistribution(_choices(run)[key])
-        else:
-            others = [one.get(key, value) for one in run.provenance.get("tried", [])]
-            whole = all(isinstance(one, int) for one in [value, *others])
-            found[key] = (IntDistribution if whole else FloatDistribution)(*NUMBERS)
+        if key in choices:
+            found[key] = CategoricalDistribution(choices[key])
+            continue
+        low, high = RATES if key == RATE else NUMBERS
+        kind = IntDistribution if key in whole else FloatDistribution
+        found[key] = kind(min(low, value), max(high, value), log=key == RATE)
     return found
 
 
+def _tried(run: "Run") -> dict[str, list[Any]]:
+    """The values of each key of a run's setting, in the order in which they are tried."""
+    own = setting_of(run)
+    return {
+        key: [one[key] for one in [*run.provenance.get("tried", []), own] if key in one]
+        for key in own
+    }
+
+
 def _choices(run: "Run") -> dict[str, list[str]]:
-    """The values of each key that is no number, in the order in which they are tried."""
-    found: dict[str, list[str]] = {}
-    for setting in run.provenance.get("tried", []):
-        for key, value in setting.items():
-            text = json.dumps(value, sort_keys=True)
-            if not _is_number(value) and text not in found.setdefault(key, []):
-                found[key].append(text)
-    return {key: texts for key, texts in found.items() if texts}
+    """The values, as text, of each key that has others than numbers among them."""
+    return {
+        key: list(dict.fromkeys(map(_text, values)))
+        for key, values in _tried(run).items()
+        if not all(map(_is_number, values))
+    }
+
+
+def _whole(run: "Run") -> list[str]:
+    """The keys whose values are all whole numbers; rates are on a scale of their own."""
+    return sorted(
+        key
+        for key, values in _tried(run).items()
+        if key != RATE and all(_is_number(one) and isinstance(one, int) for one in values)
+    )
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _is_number(value: Any) -> bool:
@@ -189,14 +209,17 @@ def _is_number(value: Any) -> bool:
 
 
 def study_name(run: "Run") -> str:
-    """The Optuna study of a tuning run: one for an arm on a task under all its other settings."""
+    """The Optuna study of a tuning run: one for an arm on a task under all its other settings.
+
+    Optuna lets a key be of one kind in a study, so another list that changes a kind is another one.
+    """
     from registry.config import hash_of
 
     rest = {root: run.config[root] for root in run.config}
     for key in setting_of(run):
         rest = _without(rest, key.split("."))
     training = rest.pop("training", {})
-    known = [rest, training, *([_choices(run)] if _choices(run) else [])]
+    known = [rest, training, *(kinds for kinds in (_choices(run), _whole(run)) if kinds)]
     return f"{run.study}/{run.task}/{run.arm}/{hash_of(known)[:8]}"
 
 

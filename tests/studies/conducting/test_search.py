@@ -1,13 +1,19 @@
 """Optuna's side: trials follow the runs."""
 
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import optuna
 import pytest
 
 from store.ledger import Ledger
 from store.records import Claim, PlannedRun
-from studies.conducting.search import Trials, study_name
+from studies.conducting.search import RATE, Trials, study_name
+
+RUNNING = optuna.trial.TrialState.RUNNING
+Tried = Sequence[Mapping[str, Any]]
 
 
 @pytest.fixture
@@ -15,8 +21,12 @@ def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'sandbox.db'}"
 
 
-def planned(rate: float, seed: int = 1000, steps: int = 5) -> PlannedRun:
-    config = {"task": "t", "training": {"learning_rate": rate, "steps": steps}}
+def planned(
+    rate: float, seed: int = 1000, steps: int = 5, tried: Tried = (), which: int = 0
+) -> PlannedRun:
+    config: dict[str, Any] = {"task": "t", "training": {"learning_rate": rate, "steps": steps}}
+    setting = tried[which] if tried else {}
+    config["training"].update({key.partition(".")[2]: value for key, value in setting.items()})
     return PlannedRun(
         study="s",
         task="t",
@@ -24,10 +34,11 @@ def planned(rate: float, seed: int = 1000, steps: int = 5) -> PlannedRun:
         phase="tune",
         seed=seed,
         config=config,
-        config_hash=f"{rate} {steps}",
+        config_hash=f"{rate} {steps} {setting}",
         code_hash=None,
-        identity=f"{rate} {seed} {steps}",
+        identity=f"{rate} {seed} {steps} {setting} {tried}",
         steps=steps,
+        provenance={"setting": setting, "tried": list(tried)} if tried else {},
     )
 
 
@@ -63,6 +74,65 @@ def test_settings_of_one_arm_share_a_study_and_the_best_is_the_lowest(url: str) 
     assert study_name(runs[0]) == study_name(runs[1])
     study = optuna.load_study(study_name=study_name(runs[0]), storage=url)
     assert study.best_params == {"training.learning_rate": 0.001}
+
+
+CLIP, WARMUP, FORM = "training.clip_norm", "training.warmup_steps", "training.schedule"
+LISTS: dict[str, list[tuple[str, list[Any]]]] = {
+    "a number or nothing": [(CLIP, [None, 1.0, 2])],
+    "a number or a word": [(CLIP, [1, "none"])],
+    "counts and then shares of the same thing": [(WARMUP, [0, 100]), (WARMUP, [0, 0.05])],
+    "shares and then counts of the same thing": [(WARMUP, [0.0, 0.05]), (WARMUP, [0, 100])],
+    "numbers and then words": [(CLIP, [1.0, 2.0]), (CLIP, [1.0, None])],
+    "a word more": [(FORM, ["linear", "cosine"]), (FORM, ["linear", "cosine", "constant"])],
+    "a wider range": [(WARMUP, [1, 4]), (WARMUP, [1, 16])],
+    "numbers beyond every usual one": [(WARMUP, [1, 2**40]), (CLIP, [0.5, 1e12])],
+    "rates that diverge": [(RATE, [1e-12, 1e6])],
+    "yes or no": [("training.nesterov", [True, False, 1])],
+}
+
+
+@pytest.mark.parametrize("lists", LISTS.values(), ids=LISTS)
+def test_whatever_is_tried_in_call_after_call_is_a_trial_of_its_own(
+    url: str, lists: list[tuple[str, list[Any]]]
+) -> None:
+    """Optuna refuses a key of another kind, or with other choices, within one of its studies."""
+    ledger, trials = Ledger.create(url), Trials(url)
+    for key, values in lists:
+        tried = [{key: value} for value in values]
+        each = [planned(0.01, tried=tried, which=number) for number in range(len(values))]
+        runs = ledger.runs(ledger.plan(each))
+        ended = [trials.begin(run, 1) for run in runs]
+        for nll, (name, number) in enumerate(ended):
+            trials.end(name, number, float(nll))
+
+        assert len({name for name, _ in ended}) == 1
+        found = states(url, ended[0][0])
+        numbers = [one for _, one in ended]
+        assert [found[one][:2] for one in numbers] == [
+            ("COMPLETE", float(nll)) for nll in range(len(values))
+        ]
+        kept = [found[one][2][key] for one in numbers]
+        plain = all(isinstance(one, int | float) and not isinstance(one, bool) for one in values)
+        assert kept == (values if plain else [json.dumps(one) for one in values])
+
+
+def test_the_open_trial_of_a_run_is_closed_in_the_study_that_it_was_begun_in(url: str) -> None:
+    """An older version may have named that study otherwise."""
+    ledger, trials = Ledger.create(url), Trials(url)
+    ids = ledger.plan([planned(0.01)])
+    lost = claimed(ledger, "dead", ids)
+    elsewhere = planned(0.01, steps=9)
+    [other] = ledger.runs(ledger.plan([elsewhere]))
+    name, _ = trials.begin(other, 1)
+    study = optuna.load_study(study_name=name, storage=url)
+    mark = {"run": lost.run.id, "attempt": lost.attempt, "seed": lost.run.seed}
+    study.add_trial(optuna.trial.create_trial(state=RUNNING, user_attrs=mark))
+    ledger.attach_trial(lost, name, 1)
+    ledger.recover(ids, lambda worker: False)
+
+    trials.reconcile(ledger.runs(ids), {})
+
+    assert states(url, name)[1][0] == "FAIL"
 
 
 def test_another_setting_of_the_rest_is_another_study(url: str) -> None:
