@@ -88,6 +88,23 @@ def test_an_option_out_of_range_is_refused_by_its_own_name(
         tasks[name](**options)
 
 
+COPIES = {"copy"}
+"""Tasks that score given tokens too, on purpose."""
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in NAMES if n not in COPIES and tasks[n]().readout == "tokens"]
+)
+def test_to_say_ones_own_token_is_no_better_than_a_blind_guess(name: str) -> None:
+    """A target that is off by one would be the token itself, and seem to be learned."""
+    task = tasks[name]()
+    length = max(task.min_length, 16)
+    drawn = task.sample(torch.Generator().manual_seed(0), 400, length)
+    targets = drawn.targets if task.answers == 1 else drawn.targets[..., 0]
+    right = (drawn.tokens - 1 == targets)[targets != -100].double().mean().item()
+    assert right < task.floors(length).highest + 0.02
+
+
 def test_a_certificate_tells_solver_shares_and_floors() -> None:
     task = tasks["stack_manipulation"]()
     certificate = task.certify(16)
