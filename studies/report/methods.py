@@ -1,7 +1,12 @@
 """The paragraph and the table that a paper needs to say how the numbers came about."""
 
+from typing import TYPE_CHECKING
+
 from studies.report.findings import Findings, Panel
 from studies.report.wording import listed
+
+if TYPE_CHECKING:
+    from studies.statistics import Verdict
 
 
 def methods(findings: Findings) -> str:
@@ -16,15 +21,37 @@ def methods(findings: Findings) -> str:
     if trained:
         told.insert(1, _tuning(findings, tuned))
     if findings.verdicts:
-        told.append(CONTRASTS)
+        told.append(_contrasts(findings.verdicts))
     return " ".join([*told, *_lost(trained), "No seed was dropped."])
 
 
-CONTRASTS = (
-    "Contrasts are tested by a studentized two-sample permutation test over seeds with Holm's "
-    "correction over the family fixed before the first confirming run, and judged by simultaneous "
-    "intervals against the smallest effect of interest."
-)
+def _contrasts(verdicts: "list[Verdict]") -> str:
+    """How the claims were tested: each kind that there is, and the families they form."""
+    from studies.statistics.outcomes import TIMES
+
+    claims = [verdict.hypothesis for verdict in verdicts]
+    whole = [claim for claim in claims if claim.than is None]
+    tests = {
+        "a studentized two-sample permutation test over seeds": [
+            claim for claim in whole if claim.metric not in TIMES or claim.direction == "same"
+        ],
+        "a permutation log-rank test where they are about times": [
+            claim for claim in whole if claim.metric in TIMES and claim.direction != "same"
+        ],
+        "permuted residuals of the additive model (Freedman & Lane) where they are interactions": [
+            claim for claim in claims if claim.than is not None
+        ],
+    }
+    used = listed([name for name, tested in tests.items() if tested])
+    fixed = any(not verdict.exploratory for verdict in verdicts)
+    families = ["the family fixed before the first confirming run"] if fixed else []
+    if any(verdict.exploratory for verdict in verdicts):
+        later = "those that came later" if fixed else "their family, none being fixed beforehand"
+        families.append(f"{later} (exploratory)")
+    return (
+        f"Contrasts are tested by {used}, with Holm's correction over {listed(families)}, and "
+        "judged by simultaneous intervals against the smallest effect of interest."
+    )
 
 
 def _training(findings: Findings, trained: list[Panel]) -> str:

@@ -76,10 +76,10 @@ def metrics(panel: Panel) -> list[tuple[str, str, int | None]]:
 
 
 def _digits(verdict: "Verdict") -> int:
-    """Digits after the point of an effect: none where it is a number of steps."""
-    from studies.statistics.outcomes import TIMES
+    """Digits after the point of an effect, as many as its sentence has."""
+    from studies.statistics.sentences import decimals
 
-    return 0 if verdict.hypothesis.metric in TIMES else 2
+    return decimals(verdict.hypothesis.smallest_effect)
 
 
 def _words(findings: Findings) -> dict[str, Any]:

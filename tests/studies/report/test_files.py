@@ -167,3 +167,35 @@ def test_entries_are_whole_and_have_keys_of_their_own() -> None:
     keys = [re.match(r"@misc\{(\w+),", entry) for entry in known().values()]
     assert all(keys)
     assert len({key[1] for key in keys if key}) == len(keys)
+
+
+def test_the_methods_name_the_test_of_each_kind_of_claim() -> None:
+    timed = replace(JUDGED, hypothesis=replace(CLAIM, metric="steps_to_fit", lengths=(16,)))
+    crossed = replace(JUDGED, hypothesis=replace(CLAIM, than=("rope, post", "learned, post")))
+    later = replace(timed, exploratory=True)
+
+    plain, times, interactions, all_later, both = (
+        methods(findings(panel(WINNER), verdicts=judged))
+        for judged in ([JUDGED], [timed], [crossed], [later], [JUDGED, later])
+    )
+
+    assert "two-sample permutation test over seeds, with Holm's correction over the family" in plain
+    assert "log-rank" not in plain
+    assert "tested by a permutation log-rank test where they are about times, with" in times
+    assert "tested by permuted residuals of the additive model (Freedman & Lane)" in interactions
+    assert "two-sample" not in times + interactions
+    assert "none being fixed beforehand (exploratory)" in all_later
+    assert "fixed before the" not in all_later
+    assert "fixed before the first confirming run and those that came later (exploratory)" in both
+
+
+def test_effects_and_p_values_have_the_digits_that_tell_them_from_nothing() -> None:
+    small = replace(CLAIM, smallest_effect=0.005)
+    judged = replace(JUDGED, hypothesis=small, effect=0.0042, low=0.0038, high=0.0046, p_holm=2e-5)
+
+    page, numbers = html_page(findings(panel(WINNER), verdicts=[judged]))
+
+    shown = {key.split("/")[1]: text for key, (_, text) in numbers.known.items() if "/" in key}
+    shown = {key: shown[key] for key in ("effect", "low", "high", "delta", "p")}
+    assert list(shown.values()) == ["0.0042", "0.0038", "0.0046", "0.0050", "2e-05"]
+    assert mismatches(page, numbers) == []
