@@ -1,12 +1,14 @@
 """Verdicts: from the confirming runs of a plan to what the seeds say about its hypotheses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from math import fsum
 from typing import TYPE_CHECKING
 
+from store.intervals import mean_of
 from studies.answers.answer import ArmResult, number
 from studies.design.plan import Plan
+from studies.statistics.amounts import share
+from studies.statistics.comparisons import Outcomes, chosen
 from studies.statistics.frozen import Frozen
 from studies.statistics.judging import judge
 from studies.statistics.outcomes import TIMES, ArmOutcome, Measure, SeedOutcome
@@ -21,33 +23,40 @@ def verdicts(plan: Plan, gathered: Sequence[ArmResult], frozen: Frozen) -> list[
     from studies.design.contrasts import asked
 
     study = plan.settings.study
-    results = {(one.cell.task, one.cell.arm): one for one in gathered}
-    outcomes = {cell: outcome_of(plan, one) for cell, one in results.items()}
+    outcomes = {(one.cell.task, one.cell.arm): outcome_of(plan, one) for one in gathered}
     judged = judge(asked(plan), outcomes, frozen, study.threshold)
-    return [_with_beside(verdict, plan, results) for verdict in judged]
+    return [_with_beside(verdict, plan, outcomes, frozen) for verdict in judged]
 
 
-def _with_beside(
-    verdict: Verdict, plan: Plan, results: Mapping[tuple[str, str], ArmResult]
-) -> Verdict:
-    """Note what the arms of a verdict measured beside its metric, where the study asks for it."""
-    claim = verdict.hypothesis
+def _with_beside(verdict: Verdict, plan: Plan, outcomes: Outcomes, frozen: Frozen) -> Verdict:
+    """Note what the arms of a verdict measured beside its metric, where the study asks for it.
+
+    By the seeds of the verdict, of which those that diverged count as they do there.
+    """
+    claim, seeds = verdict.hypothesis, None if verdict.exploratory else frozen.seeds
     if verdict.status == "not tested":
         return verdict
-    arms = {arm: results[claim.panel, arm] for arm in (claim.arm, claim.against)}
+    arms = {arm: chosen(outcomes[claim.panel, arm], seeds) for arm in claim.arms}
     notes: list[str] = []
     for metric in plan.study.beside:
-        means = {arm: _mean(one, metric, claim.lengths) for arm, one in arms.items()}
-        told = [f"{arm} {number(mean)}" for arm, mean in means.items() if mean is not None]
+        each = {arm: _measured(one, metric, claim.lengths) for arm, one in arms.items()}
+        told = [_mean(arm, values, len(arms[arm].seeds)) for arm, values in each.items() if values]
         title = plan.study.metrics.get(metric, metric)
         notes += [f"{title[:1].upper()}{title[1:]}: {', '.join(told)}."] if told else []
     return replace(verdict, notes=(*verdict.notes, *notes))
 
 
-def _mean(result: ArmResult, metric: str, lengths: Sequence[int]) -> float | None:
-    found = [result.interval(metric, length) for length in lengths]
-    means = [one.mean for one in found if one is not None]
-    return fsum(means) / len(means) if len(means) == len(lengths) else None
+def _measured(arm: ArmOutcome, metric: str, lengths: tuple[int, ...]) -> list[float]:
+    """One value a seed that has one: what a failed run left is none."""
+    counted = [seed for seed, one in arm.seeds.items() if one.status != "failed"]
+    values = (arm.value(seed, metric, lengths) for seed in counted)
+    return [value for value in values if value is not None]
+
+
+def _mean(arm: str, values: Sequence[float], seeds: int) -> str:
+    """The mean of an arm, with how many seeds it is of where some have no value."""
+    some = f" in {share(len(values), seeds, 'seed')}" if len(values) < seeds else ""
+    return f"{arm} {number(mean_of(values))}{some}"
 
 
 def outcome_of(plan: Plan, result: ArmResult) -> ArmOutcome:

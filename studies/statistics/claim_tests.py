@@ -28,7 +28,9 @@ DRAWS, SEED = 9_999, 0
 
 
 def p_value(claim: Hypothesis, parts: Sequence[Sample], splits: AllSplits) -> float:
-    """The p-value of a claim; of "same", the larger one of two one-sided tests against ±δ.
+    """The p-value of a claim about samples without unknown values.
+
+    Of "same" it is the larger one of two one-sided tests against ±δ.
 
     A difference is tested by permutations of the studentized difference of means, one of times by
     a log-rank test, an interaction by permutations of the residuals of the additive model. Where
@@ -36,7 +38,7 @@ def p_value(claim: Hypothesis, parts: Sequence[Sample], splits: AllSplits) -> fl
 
     Source of the two one-sided tests: Schuirmann 1987, doi:10.1007/BF01068419.
     """
-    values = [one.at_worst() for one in parts]
+    values = [one.values for one in parts]
     means = _of_means(values, splits) if claim.than is None else _of_interaction(values)
     if claim.direction == "same":
         delta = claim.smallest_effect
@@ -69,14 +71,9 @@ def _of_interaction(values: Sequence[list[float]]) -> Test:
 
 
 def _of_times(parts: Sequence[Sample], alternative: Alternative, splits: AllSplits) -> float:
-    a, b = ([*map(Time, one.at_worst(), _reached(one))] for one in parts)
+    a, b = ([*map(Time, one.values, one.reached)] for one in parts)
     known = _splits(len(a), len(b), splits)
     return log_rank(a, b, SOONER[alternative], known).p
-
-
-def _reached(sample: Sample) -> list[bool]:
-    """A failed run is one that did not get there, until it is done again."""
-    return [*sample.reached, *[False] * sample.unknown]
 
 
 def _splits(n_a: int, n_b: int, known: AllSplits) -> Splits:

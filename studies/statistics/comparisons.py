@@ -49,18 +49,23 @@ class Sample:
     diverged: int
     reached: tuple[bool, ...] = ()
 
-    def at_worst(self) -> list[float]:
-        """All values, with those unknown at the floor."""
-        return self.values + [self.floor] * self.unknown if self.floor is not None else self.values
+    def at_worst(self) -> "Sample":
+        """The sample as if those unknown had scored the floor."""
+        return next(self.possible())
 
-    def possible(self) -> Iterator[list[float]]:
-        """All values, with each number of those unknown at the ceiling, the others at the floor."""
+    def possible(self) -> Iterator["Sample"]:
+        """The sample as if this many of those unknown had scored the ceiling, the others the floor.
+
+        Of times the ceiling is reached, the floor is not.
+        """
         if self.floor is None or self.ceiling is None:
-            yield self.at_worst()
+            yield self
             return
         for high in range(self.unknown + 1):
             low = self.unknown - high
-            yield [*self.values, *[self.floor] * low, *[self.ceiling] * high]
+            values = [*self.values, *[self.floor] * low, *[self.ceiling] * high]
+            reached = (*self.reached, *[False] * low, *[True] * high) if self.reached else ()
+            yield replace(self, values=values, unknown=0, reached=reached)
 
 
 def chosen(arm: ArmOutcome, seeds: Collection[int] | None) -> ArmOutcome:

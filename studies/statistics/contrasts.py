@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from store.intervals import mean_of
+
 
 @dataclass(frozen=True)
 class Contrast:
@@ -57,9 +59,9 @@ def contrast(
             raise ValueError(
                 f"a contrast needs at least two finite values a sample; got {list(values)}"
             )
-    means = np.array([_mean(values) for values in samples])
+    means = np.array([mean_of(values) for values in samples])
     sizes = np.array([len(values) for values in samples])
-    each = np.asarray(weights) ** 2 * [_variance(values) for values in samples] / sizes
+    each = np.asarray(weights) ** 2 * [variance_of(values) for values in samples] / sizes
     effect, variance = float(means @ np.asarray(weights)), float(each.sum())
     if variance == 0:
         return Contrast(effect, effect, effect, 0.0, float("inf"))
@@ -75,10 +77,6 @@ def quantile(degrees: float, level: float, family: int = 1) -> float:
     return float(stdtrit(degrees, 1 - (1 - level) / family / 2))
 
 
-def _mean(values: Sequence[float]) -> float:
-    # The mean of equal values is that value, without what rounding adds.
-    return float(values[0]) if len(set(values)) == 1 else float(np.mean(values))
-
-
-def _variance(values: Sequence[float]) -> float:
+def variance_of(values: Sequence[float]) -> float:
+    """The variance of two or more values; 0 of equal ones, free of rounding."""
     return 0.0 if len(set(values)) == 1 else float(np.var(values, ddof=1))

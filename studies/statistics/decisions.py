@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
-import numpy as np
-
 from studies.design.hypothesis import Hypothesis
 from studies.statistics.claim_tests import p_value
 from studies.statistics.comparisons import Sample
-from studies.statistics.contrasts import Contrast, contrast
+from studies.statistics.contrasts import Contrast, contrast, variance_of
 from studies.statistics.permutation import Splits
 from studies.statistics.power import TOUCHING, seeds_needed
 from studies.statistics.verdict import Status, Verdict
@@ -23,45 +21,36 @@ def decided(
 ) -> Verdict:
     """A verdict from the samples of the arms, in the order of the hypothesis.
 
-    `sure` tells whether the arms learned whatever their failed seeds would have scored.
+    It is told with failed seeds at the floor, and holds whatever they would have scored: `sure`
+    tells whether the arms learned all the same, the interval must read the same, and p is the
+    largest. Some at the floor and others at the ceiling spread an arm more than all at either, so
+    that an interval may reach further than at both of these: each number of them is looked at.
     """
     claim, level, family = verdict.hypothesis, verdict.level, verdict.family
-    values = [one.at_worst() for one in parts]
-    found = contrast(values, claim.weights, level, family)
+    mixtures = list(product(*(one.possible() for one in parts)))
+    intervals = [
+        contrast([one.values for one in mixture], claim.weights, level, family)
+        for mixture in mixtures
+    ]
+    found = intervals[0]
     verdict = replace(
         verdict,
         status=reading(claim, found),
         effect=found.effect,
         low=found.low,
         high=found.high,
-        p=p_value(claim, parts, splits),
+        p=max(p_value(claim, mixture, splits) for mixture in mixtures),
     )
-    if not (sure and _holds_for_all(claim, parts, level, family)):
+    if not sure or any(reading(claim, one) != verdict.status for one in intervals):
         reason = "it hangs on what the failed seeds would have scored: run them again"
         return replace(verdict, status="inconclusive", reason=reason)
     if verdict.status != "inconclusive":
         return verdict
-    deviations = [float(np.std(one, ddof=1)) for one in values]
+    deviations = [variance_of(one.values) ** 0.5 for one in mixtures[0]]
     needed = seeds_needed(
         found.effect, deviations, claim.direction, claim.smallest_effect, family, level
     )
     return replace(verdict, seeds_needed=needed)
-
-
-def _holds_for_all(claim: Hypothesis, parts: Sequence[Sample], level: float, family: int) -> bool:
-    """Is the reading the same whatever the failed seeds would have scored?
-
-    Some at the floor and others at the ceiling spread an arm more than all at either, so that an
-    interval may reach further than at both of these: each number of them is looked at.
-    """
-    if not any(one.unknown for one in parts):
-        return True
-    readings = (
-        reading(claim, contrast(values, claim.weights, level, family))
-        for values in product(*(one.possible() for one in parts))
-    )
-    first = next(readings)
-    return all(one == first for one in readings)
 
 
 def reading(claim: Hypothesis, found: Contrast) -> Status:

@@ -38,21 +38,26 @@ def _late(name: str, sample: Sample) -> Iterator[str]:
 
 
 def _split(name: str, sample: Sample, metric: str, threshold: float) -> Iterator[str]:
-    # What a failed seed scored is not known, so that it is in neither group.
+    """Two groups of seeds: what a failed one scored is not known, so that it is in neither.
+
+    That an arm works in the upper ones is said where the threshold lies between the groups.
+    """
     found = modes(sample.values, threshold) if metric in ("skill", "exact", "accuracy") else None
-    if found is not None:
-        n = found.success.n
-        others = "the others" if not sample.unknown else "the others that did not fail"
-        yield (
-            f"{name} works in {share(round(found.success.mean * n), n, 'seed')} ({metric} "
-            f"{found.high:.2f} there, {found.low:.2f} in {others})."
-        )
+    if found is None:
+        return
+    seeds = share(round(found.success.mean * found.success.n), found.success.n, "seed")
+    others = f"{found.low:.2f} in the others" + " that did not fail" * bool(sample.unknown)
+    if found.cut == threshold:
+        yield f"{name} works in {seeds} ({metric} {found.high:.2f} there, {others})."
+    else:
+        yield f"{name} falls into two groups: {metric} {found.high:.2f} in {seeds}, {others}."
 
 
 def _constant(parts: Sequence[Sample]) -> Iterator[str]:
     """Seeds that all agree say nothing about a rare failure."""
-    if all(len(set(sample.at_worst())) == 1 and not sample.reached for sample in parts):
-        n = min(len(sample.at_worst()) for sample in parts)
+    values = [sample.at_worst().values for sample in parts if not sample.reached]
+    if values and all(len(set(one)) == 1 for one in values):
+        n = min(map(len, values))
         unseen = wilson(0, n).high or 0.0
         share = f"{unseen * 100:.0f} % of seeds"
         yield f"All seeds of an arm score the same; a failure in up to {share} could be unseen."

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from store.intervals import mean_of
+
 PENDING = ("planned", "running")
 
 Measure = tuple[str, int]
@@ -82,12 +84,13 @@ class ArmOutcome:
         """How well the arm learned what it was trained on."""
         values = [_fit(one) for one in self.seeds.values() if one.status != "failed"]
         known = [value for value in values if value is not None]
-        mean = sum(known) / len(known) if known and len(known) == len(values) else None
+        mean = _mean(values) if values else None
+        learned = mean is not None and mean >= threshold
         solved = sum(value >= threshold for value in known)
-        learned, total = mean is not None and mean >= threshold, sum(known)
-        n, failed = len(self.seeds), self.count("failed")
-        sure = not failed or (total / n >= threshold) == ((total + failed) / n >= threshold)
-        return Fit(mean, solved, n, learned, sure)
+        failed = self.count("failed")
+        open_ = [mean_of([*known, *[one] * failed]) for one in (0.0, 1.0)] if failed else []
+        sure = len({one >= threshold for one in open_}) < 2
+        return Fit(mean, solved, len(self.seeds), learned, sure)
 
     def value(self, seed: int, metric: str, lengths: tuple[int, ...]) -> float | None:
         """The mean of a metric over lengths of one seed; None where a length has no score.
@@ -123,4 +126,4 @@ def _fit(seed: SeedOutcome) -> float | None:
 
 def _mean(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return sum(known) / len(known) if len(known) == len(values) else None
+    return mean_of(known) if len(known) == len(values) else None

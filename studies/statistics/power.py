@@ -93,8 +93,9 @@ def _beyond(n: int, away: float, deviations: Sequence[float], family: int, level
 
     variances = [deviation**2 for deviation in deviations]
     total = sum(variances)
-    if total == 0:
+    if total == 0 or away <= TOUCHING:
         return float(away > TOUCHING)
     degrees = (n - 1) * total**2 / sum(one**2 for one in variances)
-    shift = away * (n / total) ** 0.5
-    return 1 - float(nctdtr(degrees, shift, quantile(degrees, level, family)))
+    shift, edge = away * (n / total) ** 0.5, quantile(degrees, level, family)
+    # Where the chance is 1 but for 1e-10, SciPy's function has no number from a shift of 35 on.
+    return 1.0 if shift > max(30, 10 * edge) else 1 - float(nctdtr(degrees, shift, edge))

@@ -90,7 +90,8 @@ def kaplan_meier(times: Sequence[Time], cap: int | float | None = None) -> Survi
     ending = np.array([(steps[reached] == moment).sum() for moment in moments])
     under_way = np.array([(steps >= moment).sum() for moment in moments])
     share = np.cumprod(1 - ending / under_way) if len(moments) else np.array([])
-    half = [float(moment) for moment, left in zip(moments, share, strict=True) if left <= 0.5]
+    at_most_half = 0.5 * (1 + SAME)
+    half = [float(m) for m, left in zip(moments, share, strict=True) if left <= at_most_half]
     return Survival(
         tuple(moments.tolist()),
         tuple(share.tolist()),

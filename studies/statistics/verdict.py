@@ -21,7 +21,8 @@ class Verdict:
         low: The lower bound of the interval that holds for the whole family at once.
         high: Its upper bound.
         p: Of the permutation test: of no difference against the claimed one, or, where "same" is
-            claimed, of a difference as large as the smallest effect of interest.
+            claimed, of a difference as large as the smallest effect of interest. Where seeds
+            failed, the largest of all that they might have scored.
         p_holm: `p`, adjusted for the family.
         n_arm: Seeds of the arm.
         n_against: Seeds of what it is compared with.

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from studies.answers.answer import ArmResult, accuracy_floors
-from studies.answers.verdicts import metric_of, outcome_of
+from studies.answers.verdicts import metric_of, outcome_of, verdicts
 from studies.design.plan import Plan
 from studies.design.tuning import Chosen
+from studies.statistics import Frozen
 from studies.training.settings import task_of
 from tests.studies.made_up import CLAIM, FAR, NEAR, MadeUp, plan
 
@@ -103,3 +104,27 @@ def test_what_a_reader_needs_beside_a_verdict_is_noted_with_the_means_of_both_ar
 
     # The means of FAR and NEAR at length 32.
     assert verdict.notes[-1] == "Exact: rope .90, learned .30."
+
+
+def test_beside_a_verdict_stand_the_seeds_of_the_verdict(tmp_path: Path) -> None:
+    made = plan(5)
+    asking = Plan(replace(made.study, beside=("exact", "nll")), made.settings)
+    told = MadeUp(tmp_path, asking, {"rope": [*FAR[:4], "diverged"], "learned": NEAR})
+    few = Frozen(tuple(asking.settings.study.claims()), tuple(range(4)))
+
+    primary, later = verdicts(asking, told.results, few)
+
+    # Of the first four of FAR and NEAR, and of all five, one of which scores nothing: (.90 + .92 +
+    # .88 + .91) / 5. nll was not measured.
+    assert primary.notes[-1] == "Exact: rope .90, learned .30."
+    assert later.exploratory
+    assert later.notes[-1] == "Exact: rope .72, learned .30."
+
+
+def test_a_mean_of_a_part_of_the_seeds_says_so(tmp_path: Path) -> None:
+    made = plan(5)
+    asking = Plan(replace(made.study, beside=("exact",)), made.settings)
+
+    told = MadeUp(tmp_path, asking, {"rope": [*FAR[:4], "failed"], "learned": NEAR}).verdicts
+
+    assert told[0].notes[-1] == "Exact: rope .90 in 4 of 5 seeds, learned .30."

@@ -141,3 +141,13 @@ def test_the_same_speed_is_a_claim_too() -> None:
 
     assert found.status == "supported"
     assert "rope is within 100 of learned in steps to fit" in sentence(found)
+
+
+def test_the_p_value_holds_whenever_failed_seeds_would_have_got_there() -> None:
+    slow = arm([*SLOW[:5], "failed"])
+    cases = [verdict(arm(FAST[:6]), arm([*SLOW[:5], one])) for one in (None, 0.0)]
+
+    found = verdict(arm(FAST[:6]), slow)
+
+    assert found.p == max(one.p or 0.0 for one in cases) == cases[1].p
+    assert (cases[0].p or 0.0) < (cases[1].p or 0.0)

@@ -361,7 +361,7 @@ def test_failed_seeds_are_tried_some_at_the_floor_and_some_at_the_ceiling() -> N
     # Welch: none of three at the ceiling: -.27 to -.16, one: -.56 to .53, two: -.48 to .85, three:
     # -.27 to 1.04. The bounds of one and two alone lie on both sides of -.4.
     claim = replace(CLAIM, direction="less", smallest_effect=0.4)
-    lost = dict.fromkeys((2, 3, 4), "failed")
+    lost: dict[int, str] = dict.fromkeys((2, 3, 4), "failed")
 
     trained = replace(arm([0.03] * 5, lost=lost), longest_trained=64)
     found = verdict(trained, arm([0.20, 0.22, 0.24, 0.30, 0.18]), claim)
@@ -399,9 +399,9 @@ def test_an_effect_of_exactly_what_matters_is_on_neither_side_of_it(
 ) -> None:
     # Which of .9 - .8 and .1 is larger is a matter of rounding: it is .8 - .7 elsewhere.
     claim = replace(CLAIM, direction=direction)
-    sides = arm([better] * 5), arm([worse] * 5)
+    high, low = arm([better] * 5), arm([worse] * 5)
 
-    found = verdict(*(reversed(sides) if direction == "less" else sides), claim)
+    found = verdict(low, high, claim) if direction == "less" else verdict(high, low, claim)
 
     assert found.status == "inconclusive"
 
@@ -414,3 +414,29 @@ def test_a_failed_seed_is_not_said_to_have_worked_or_not() -> None:
     assert torn.notes[1] == (
         "rope works in 5 of 7 seeds (skill 0.90 there, 0.10 in the others that did not fail)."
     )
+
+
+def test_the_p_value_holds_whatever_failed_seeds_would_have_scored() -> None:
+    """The interval lies beyond δ in every case; the splits do not reach .05 in all of them.
+
+    With the failed seed at 0, three against five, one of the 56 splits is as extreme as the
+    observed one; at 1, where it lies above those of rope, eight are.
+    """
+    claim = replace(CLAIM, direction="different")
+    rope, learned = [0.91, 0.90, 0.94], [0.21, 0.21, 0.21, 0.21]
+    cases = [verdict(arm(rope), arm([*learned, one]), claim) for one in (0.0, 1.0)]
+    assert all(one.low is not None and one.low > 0.1 for one in cases)
+    assert [one.status for one in cases] == ["supported", "inconclusive"]
+
+    found = verdict(arm(rope), arm([*learned, 0.0], lost={4: "failed"}), claim)
+
+    assert found.p == max(one.p or 0.0 for one in cases) > 0.05
+    assert found.effect == cases[0].effect
+    assert found.status == "inconclusive"
+    assert found.reason == "the permutation test does not confirm what the interval says"
+
+
+@pytest.mark.parametrize("n", [5, 8, 9])
+def test_no_number_of_seeds_settles_what_lies_at_the_bound_without_spread(n: int) -> None:
+    # The deviation of nine times .9 is 1e-16 by rounding.
+    assert verdict(arm([0.9] * n), arm([0.8] * n)).seeds_needed is None

@@ -43,3 +43,24 @@ def test_a_fit_that_was_not_measured_is_not_guessed() -> None:
 
 def test_statuses_are_counted() -> None:
     assert (ARM.count("done"), ARM.count("diverged", "failed")) == (3, 2)
+
+
+@pytest.mark.parametrize("threshold", [0.6, 0.7, 0.8, 0.9, 0.95])
+@pytest.mark.parametrize("lost", [0, 1])
+def test_seeds_that_all_just_reach_the_threshold_have_learned(threshold: float, lost: int) -> None:
+    # A running sum of six times .8, over 6, is .7999999999999999.
+    for n in range(2, 17):
+        seeds = {number: seed(threshold, threshold) for number in range(n)}
+        failed = {n + number: SeedOutcome("failed") for number in range(lost)}
+
+        found = ArmOutcome({**seeds, **failed}, 16).fit(threshold)
+
+        assert (found.mean, found.solved, found.learned) == (threshold, n, True)
+        assert found.sure == (not lost)
+
+
+def test_equal_scores_at_all_lengths_are_their_own_mean() -> None:
+    # .8 + .8 + .8 is 2.4000000000000004.
+    outcome = SeedOutcome("done", {("skill", length): 0.8 for length in (32, 64, 128)})
+
+    assert ArmOutcome({7: outcome}).value(7, "skill", (32, 64, 128)) == 0.8

@@ -80,3 +80,41 @@ def test_the_advertised_number_settles_the_claim_in_four_studies_of_five(
     assert contrast([a[0].tolist(), b[0].tolist()], family=family).low == pytest.approx(
         bounds.low[0]
     )
+
+
+def first_enough(effect: float, deviations: tuple[float, ...], delta: float, family: int) -> int:
+    """The smallest number of seeds with enough power, by looking at each; by scipy.stats."""
+    variances = np.array(deviations) ** 2
+    for n in range(fewest("greater", family, 0.95), MOST + 1):
+        degrees = (n - 1) * variances.sum() ** 2 / (variances**2).sum()
+        edge = stats.t.ppf(1 - 0.025 / family, degrees)
+        shift = (effect - delta) * (n / variances.sum()) ** 0.5
+        # Its own function is not to be had where the chance is 1; normal seeds are near enough.
+        if shift > 20 or stats.nct.sf(edge, degrees, shift) >= 0.8:
+            return n
+    raise AssertionError("no number of seeds is enough")
+
+
+@pytest.mark.parametrize("family", [1, 6, 14])
+@pytest.mark.parametrize(
+    ("effect", "deviations"),
+    [
+        (0.449, (0.1, 0.0)),
+        (0.449, (0.1, 0.1)),
+        (0.3, (0.05, 0.15, 0.1, 0.1)),
+        (0.5, (1e-4, 1e-4)),
+        (0.5, (1e-12, 0.0)),
+    ],
+)
+def test_it_is_the_first_number_that_is_enough_however_far_the_effect_lies(
+    effect: float, deviations: tuple[float, ...], family: int
+) -> None:
+    expected = first_enough(effect, deviations, 0.1, family)
+
+    assert seeds_needed(effect, deviations, "greater", 0.1, family) == expected
+
+
+def test_rounding_is_no_spread_that_more_seeds_could_settle() -> None:
+    # .3 - .2 and .1 differ by rounding, as do .1 + .2 and .3.
+    assert seeds_needed(0.3 - 0.2, (3e-17, 1e-17), "greater", 0.1) is None
+    assert seeds_needed(0.3 - 0.2, (0.0, 0.0), "greater", 0.1) is None

@@ -155,3 +155,26 @@ def test_decimals_follow_from_the_smallest_effect(smallest: float, digits: int) 
 )
 def test_a_p_value_is_told_as_papers_do(p: float, family: int, text: str) -> None:
     assert p_text(p, family) == text
+
+
+@pytest.mark.parametrize(
+    ("skills", "told"),
+    [
+        (
+            [0.0] * 5 + [0.3, 0.31, 0.29],
+            "rope falls into two groups: skill 0.30 in 3 of 8 seeds, 0.00 in the others.",
+        ),
+        (
+            [0.99, 1.0] * 2 + [1.3] * 4,
+            "rope falls into two groups: skill 1.30 in 4 of 8 seeds, 0.99 in the others.",
+        ),
+    ],
+)
+def test_an_arm_that_works_in_no_seed_or_in_all_is_not_said_to_work_in_some(
+    skills: list[float], told: str
+) -> None:
+    pair = {("shift", "rope"): arm(skills), ("shift", "learned"): arm(LOW)}
+
+    (verdict,) = judge([CLAIM], pair)
+
+    assert verdict.notes[0] == told

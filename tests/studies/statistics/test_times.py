@@ -141,3 +141,15 @@ def test_the_permutation_test_keeps_its_level() -> None:
         rejected += log_rank(times[:5], times[5:]).p <= 0.05
     # Exact, so at most 5 %; four standard errors of 400 draws are .044.
     assert rejected / 400 <= 0.05 + 0.044
+
+
+@pytest.mark.parametrize("never", [0, 1])
+def test_the_median_is_the_time_by_which_half_of_the_runs_got_there(never: int) -> None:
+    # Of n runs at the steps 1 to n, half are there by step n / 2: for n = 24 the product of the
+    # shares is .5000000000000001 there.
+    for n in range(2, 61):
+        reached = [Time(step) for step in range(1, n + 1 - never)]
+
+        found = kaplan_meier([*reached, *[Time(100, False)] * never])
+
+        assert found.median == (n + 1) // 2
