@@ -27,11 +27,13 @@ def add_environment(session: Session, facts: dict[str, Any]) -> int:
     return session.scalars(select(EnvironmentRow.id).where(EnvironmentRow.hash == digest)).one()
 
 
-def describe_study(session: Session, name: str, description: str) -> None:
-    """Set the description of a study, new or not."""
+def describe_study(session: Session, name: str, description: str) -> str | None:
+    """Set the description of a study, new or not; return what it was, None if it had none."""
     add_missing(session, StudyRow, [{"name": name, "created_at": now()}], "name")
+    before = session.scalar(select(StudyRow.description).where(StudyRow.name == name))
     change = update(StudyRow).where(StudyRow.name == name)
     session.execute(change.values(description=description))
+    return before
 
 
 def freeze_protocol(

@@ -31,9 +31,9 @@ class Keeper:
         kept = plain_dict(facts, "environment")
         return self._transact(lambda session: additions.add_environment(session, kept))
 
-    def describe_study(self, name: str, description: str) -> None:
-        """Set the description of a study, new or not."""
-        self._transact(lambda session: additions.describe_study(session, name, description))
+    def describe_study(self, name: str, description: str) -> str | None:
+        """Set the description of a study, new or not; return what it was, None if it had none."""
+        return self._transact(lambda session: additions.describe_study(session, name, description))
 
     def freeze(
         self, study: str, protocol: Mapping[str, object], run_ids: Sequence[int] | None = None

@@ -113,7 +113,7 @@ def run(plan: Plan, call: Call) -> "list[Verdict]":
         if arm not in plan.arms:
             raise UnknownNameError("arm of this call", arm, list(plan.arms))
     ledger = Ledger.create(call.storage)
-    ledger.describe_study(plan.study.name, plan.study.text)
+    tell_namesake(plan.study, ledger.describe_study(plan.study.name, plan.study.text))
     facts = environment_facts({"torch": device_facts(call.device), "threads": call.threads})
     here = Path(__file__).parent
     provenance = {**plan.provenance, "git": git_facts(here), "device": call.device}
@@ -142,6 +142,21 @@ def run(plan: Plan, call: Call) -> "list[Verdict]":
     if call.save_models:
         tell_unsaved(conductor, call.storage)
     return _print_answer(conductor, kept, call)
+
+
+def tell_namesake(study: Study, before: str | None) -> None:
+    """Say so where the database holds a study of this name that asked something else."""
+    asked, asks = (_first_line(text) for text in (before or "", study.text))
+    if asked and asked != asks:
+        print(
+            f"note: study {study.name} of this database asked until now: {asked} Its runs and "
+            "those of this call count as one study; if they are two, give one another name",
+            file=sys.stderr,
+        )
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
 def _grown(conductor: Conductor) -> Plan | None:

@@ -139,10 +139,10 @@ def test_an_environment_is_stored_once(ledger: Ledger) -> None:
 def test_a_study_can_be_described_before_and_after(
     ledger: Ledger, make_run: MakeRun, path: Path
 ) -> None:
-    ledger.describe_study("early", "first")
+    assert ledger.describe_study("early", "first") is None
     ledger.plan([make_run()])
-    ledger.describe_study("reach", "old")
-    ledger.describe_study("reach", "How far?")
+    assert ledger.describe_study("reach", "old") is None
+    assert ledger.describe_study("reach", "How far?") == "old"
     with sqlite3.connect(path) as connection:
         rows = connection.execute("SELECT name, description FROM es_studies ORDER BY name")
         assert rows.fetchall() == [("early", "first"), ("reach", "How far?")]

@@ -152,6 +152,25 @@ def test_a_run_without_a_value_is_a_failed_trial(url: str) -> None:
     assert [state for state, _, _ in states(url, name)] == ["FAIL"]
 
 
+def test_a_point_that_failed_and_was_done_again_is_complete_once(url: str) -> None:
+    ledger, trials = Ledger.create(url), Trials(url)
+    ids = ledger.plan([planned(0.01)])
+    for nll in (None, 0.5):
+        ledger.reset(ids, ("failed",))
+        claim = claimed(ledger, "w", ids)
+        ledger.attach_trial(claim, *(trial := trials.begin(claim.run, claim.attempt)))
+        ledger.finish(claim, "failed" if nll is None else "done", reason="made up")
+        trials.end(*trial, nll)
+    for _ in range(2):
+        trials.reconcile(ledger.runs(ids), {ids[0]: 0.5})
+
+    name = study_name(claim.run)
+    assert [(state, value) for state, value, _ in states(url, name)] == [
+        ("FAIL", None),
+        ("COMPLETE", 0.5),
+    ]
+
+
 def test_a_trial_that_is_closed_stays_as_it_is(url: str) -> None:
     ledger, trials = Ledger.create(url), Trials(url)
     [run] = ledger.runs(ledger.plan([planned(0.01)]))

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
+from registry import build_encoder
 from studies.statistics.outcomes import SCORES
 from studies.tasks.first_last_match import FirstLastMatch
 from studies.tasks.multi_shift import MultiShift
@@ -179,6 +180,17 @@ def test_a_length_that_the_model_refuses_is_measured_as_nothing() -> None:
     assert [(one.value, one.n, one.correct) for one in found if one.length == 6] == [
         (None, 0, None)
     ] * 4
+
+
+def test_longer_sequences_are_scored_whole() -> None:
+    task = Shift(k=1, alphabet=4)
+    sizes = {"d_model": 8, "n_heads": 2, "n_layers": 1, "vocab_size": 5, "n_classes": 4}
+    model = build_encoder({**sizes, "position": "rope", "mask": "causal"}, seed=0)
+
+    found = evaluate(model, task, [16, 32, 64], "test", Seeds(0, 0), 10, 4, CPU)
+
+    assert [one.n for one in found if one.metric == "accuracy"] == [150, 310, 630]
+    assert [one.n for one in found if one.metric == "exact"] == [10, 10, 10]
 
 
 @pytest.mark.parametrize(
