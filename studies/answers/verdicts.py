@@ -39,18 +39,11 @@ def _with_beside(verdict: Verdict, plan: Plan, outcomes: Outcomes, frozen: Froze
     arms = {arm: chosen(outcomes[claim.panel, arm], seeds) for arm in claim.arms}
     notes: list[str] = []
     for metric in plan.study.beside:
-        each = {arm: _measured(one, metric, claim.lengths) for arm, one in arms.items()}
+        each = {arm: one.measured(metric, claim.lengths) for arm, one in arms.items()}
         told = [_mean(arm, values, len(arms[arm].seeds)) for arm, values in each.items() if values]
         title = plan.study.metrics.get(metric, metric)
         notes += [f"{title[:1].upper()}{title[1:]}: {', '.join(told)}."] if told else []
     return replace(verdict, notes=(*verdict.notes, *notes))
-
-
-def _measured(arm: ArmOutcome, metric: str, lengths: tuple[int, ...]) -> list[float]:
-    """One value a seed that has one: what a failed run left is none."""
-    counted = [seed for seed, one in arm.seeds.items() if one.status != "failed"]
-    values = (arm.value(seed, metric, lengths) for seed in counted)
-    return [value for value in values if value is not None]
 
 
 def _mean(arm: str, values: Sequence[float], seeds: int) -> str:

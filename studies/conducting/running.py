@@ -225,6 +225,7 @@ def results_of(conductor: Conductor) -> list[ArmResult]:
 def _print_answer(conductor: Conductor, kept: "Kept", call: Call) -> "list[Verdict]":
     from rich.console import Console
 
+    from studies.answers.overall import overall, print_overall
     from studies.answers.printing import print_answer, print_front, print_verdicts
     from studies.answers.searching import best
     from studies.answers.verdicts import verdicts
@@ -236,6 +237,7 @@ def _print_answer(conductor: Conductor, kept: "Kept", call: Call) -> "list[Verdi
     judged = verdicts(conductor.plan, gathered, frozen_for(conductor.plan, kept))
     print_verdicts(console, judged, unasked(conductor.plan))
     (conductor.plan.study.show or print_answer)(console, conductor.plan, gathered)
+    print_overall(console, overall(conductor.plan, gathered))
     print_front(console, conductor.plan, best(conductor.plan, gathered))
     runs = conductor.runs()
     stored = [run for of_cell in runs.values() for run in of_cell]

@@ -10,6 +10,7 @@ from studies.statistics.outcomes import Measure, floor_of
 
 if TYPE_CHECKING:
     from store.records import Run
+    from studies.answers.overall import Overall
     from studies.answers.searching import Point
     from studies.design.study import Line
     from studies.statistics import Verdict
@@ -226,4 +227,5 @@ class Findings:
     sources: list[str]
     selection: str = SELECTION["lowest"]
     lines: list["Line"] = field(default_factory=list["Line"])
+    overall: list["Overall"] = field(default_factory=list["Overall"])
     front: Front | None = None

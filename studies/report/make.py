@@ -6,6 +6,7 @@ from pathlib import Path
 from store.errors import StoreError
 from store.results import Results
 from studies.answers.answer import ArmResult, gather_results, sentence
+from studies.answers.overall import overall
 from studies.answers.searching import best, points
 from studies.answers.verdicts import verdicts
 from studies.design.freezing import frozen_for, kept_for
@@ -57,7 +58,7 @@ def findings_of(plan: Plan, storage: str, shown: str | None = None) -> Findings:
         judged = verdicts(plan, gathered, frozen)
         said = {one.cell: sentence(plan, one) for one in gathered}
         found = gather(stored, shown or storage, judged, said)
-        return replace(found, front=_front(plan, gathered))
+        return replace(found, front=_front(plan, gathered), overall=overall(plan, gathered))
     finally:
         results.close()
 

@@ -83,6 +83,7 @@ def _digits(verdict: "Verdict") -> int:
 
 
 def _words(findings: Findings) -> dict[str, Any]:
+    from studies.answers.overall import caption
     from studies.statistics import sentence
 
     return {
@@ -92,6 +93,7 @@ def _words(findings: Findings) -> dict[str, Any]:
         "answer": wording.answer(findings),
         "counts": wording.counts(findings),
         "names": wording.contrast_name,
+        "overall_caption": caption(findings.overall) if findings.overall else "",
         "digits_of": _digits,
         "said": sentence,
         "arm_names": list(dict.fromkeys(arm.name for p in findings.panels for arm in p.arms)),

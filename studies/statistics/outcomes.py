@@ -102,6 +102,12 @@ class ArmOutcome:
             return self.floor(metric, lengths)
         return _mean([found.values.get((metric, length)) for length in lengths])
 
+    def measured(self, metric: str, lengths: tuple[int, ...]) -> list[float]:
+        """One value a seed that has one: what a failed run left is none."""
+        counted = [seed for seed, one in self.seeds.items() if one.status != "failed"]
+        values = (self.value(seed, metric, lengths) for seed in counted)
+        return [value for value in values if value is not None]
+
     def floor(self, metric: str, lengths: tuple[int, ...]) -> float | None:
         """The mean over lengths of what a model scores that learned nothing; None if unknown."""
         return _mean([floor_of((metric, length), self.floors) for length in lengths])
