@@ -111,7 +111,8 @@ def _refuse_missing(name: str, arm: ArmOutcome) -> None:
         )
     for status in ("diverged", "failed"):
         if arm.count(status) == total:
-            raise UntestableError(f"all {total} seeds of {name} {status}")
+            every = f"all {total} seeds" if total > 1 else "the only seed"
+            raise UntestableError(f"{every} of {name} {status}")
     if arm.count("diverged", "failed") == total:
         raise UntestableError(f"all {total} seeds of {name} diverged or failed")
 

@@ -83,7 +83,10 @@ def measure(claim: Hypothesis) -> str:
 
 def _numbers(verdict: Verdict) -> str:
     digits = decimals(verdict.hypothesis.smallest_effect)
-    low, high = (share(bound or 0.0, digits) for bound in (verdict.low, verdict.high))
+    low, high = (
+        share(bound, _telling(bound, verdict.hypothesis.smallest_effect))
+        for bound in (verdict.low or 0.0, verdict.high or 0.0)
+    )
     kind = "simultaneous " if verdict.family > 1 else ""
     interval = f"{kind}{verdict.level * 100:g} % interval {low} to {high}"
     p = "" if verdict.p_holm is None else f", {p_text(verdict.p_holm, verdict.family)}"
@@ -111,6 +114,13 @@ def decimals(smallest_effect: float) -> int:
     return (
         0 if smallest_effect >= 10 else max(2, 1 - math.floor(math.log10(smallest_effect) + 1e-9))
     )
+
+
+def _telling(bound: float, delta: float) -> int:
+    """As many decimals as tell a bound from ±δ, where a few more can."""
+    least = decimals(delta)
+    told = (n for n in range(least, least + 4) if share(abs(bound), n) != share(delta, n))
+    return next(told, least)
 
 
 def share(value: float, digits: int = 2, signed: bool = False) -> str:

@@ -1,6 +1,6 @@
 """Crossed factors against numbers worked by hand, ordinary least squares and known levels."""
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -199,3 +199,39 @@ def test_what_is_not_crossed_is_refused(broken: Cells, told: str) -> None:
 def test_a_reference_is_a_level() -> None:
     with pytest.raises(ValueError, match="got 'alibi'"):
         crossed(cells(ADDITIVE), references=("alibi", "pre"))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_main_effect_has_the_p_value_of_all_orders_within_the_levels(seed: int) -> None:
+    """Every split of the first column with every one of the second, by Welch's statistic."""
+    draw = np.random.default_rng(seed)
+    sizes = draw.integers(2, 5, 4).tolist()
+    samples = [draw.normal(size=n).round(seed % 2) for n in sizes]
+    columns = [(samples[0], samples[2]), (samples[1], samples[3])]
+    splits = [
+        [
+            (np.delete(pooled, one), pooled[[*one]])
+            for one in combinations(range(len(pooled)), len(lower))
+        ]
+        for upper, lower in columns
+        for pooled in [np.concatenate([lower, upper])]
+    ]
+    every = [_studentized(left, right) for left, right in product(*splits)]
+    observed = _studentized(columns[0], columns[1])
+    expected = sum(one >= observed - 1e-9 for one in every) / len(every)
+    keys = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]
+
+    first, *_ = crossed(
+        {key: dict(enumerate(one.tolist())) for key, one in zip(keys, samples, strict=True)}
+    )
+
+    # Of 9,999 drawn orders: within four standard errors.
+    assert first.p == pytest.approx(expected, abs=4 * (expected / 9_999) ** 0.5 + 1e-4)
+
+
+def _studentized(*columns: tuple[np.ndarray, np.ndarray]) -> float:
+    difference = sum(lower.mean() - upper.mean() for upper, lower in columns)
+    variance = sum(one.var(ddof=1) / len(one) for column in columns for one in column)
+    if variance < 1e-20:
+        return 0.0 if abs(difference) < 1e-12 else 1e9
+    return abs(difference) / variance**0.5

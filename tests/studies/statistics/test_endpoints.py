@@ -1,5 +1,8 @@
 """Several endpoints at once, against single tests and against the error that they may make."""
 
+import math
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -109,3 +112,41 @@ def test_what_cannot_be_compared_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=told):
         compare_endpoints(a, b)
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (2, 4), (4, 3)])
+@pytest.mark.parametrize("ties", [False, True])
+def test_it_is_the_closed_test_of_the_largest_statistic(sizes: tuple[int, int], ties: bool) -> None:
+    """Adjusted is the largest p-value of all sets of endpoints that hold this one.
+
+    That of a set is the share of splits whose largest |t| in it reaches the observed one.
+    """
+    generator, (n_a, n), names = np.random.default_rng(sum(sizes)), (sizes[0], sum(sizes)), "wxyz"
+    values = generator.normal(size=(4, n)) + [[1.5], [0.5], [0.0], [0.0]] * (np.arange(n) < n_a)
+    values = values.round() if ties else values
+    t = np.array(
+        [
+            [abs(_welch(row[[*one]], np.delete(row, one))) for one in combinations(range(n), n_a)]
+            for row in values
+        ]
+    )
+
+    found = compare_endpoints(
+        dict(zip(names, values[:, :n_a].tolist(), strict=True)),
+        dict(zip(names, values[:, n_a:].tolist(), strict=True)),
+    )
+
+    for place, name in enumerate(names):
+        sets = [
+            [*one] for size in range(1, 5) for one in combinations(range(4), size) if place in one
+        ]
+        shares = [(t[one].max(axis=0) >= t[one, 0].max() - 1e-9).mean() for one in sets]
+        assert found[name].p_adjusted == pytest.approx(max(shares), abs=1e-9)
+
+
+def _welch(a: np.ndarray, b: np.ndarray) -> float:
+    variance = a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b)
+    difference = a.mean() - b.mean()
+    if variance < 1e-20:
+        return 0.0 if abs(difference) < 1e-12 else math.copysign(1e9, difference)
+    return difference / variance**0.5

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from studies.design.hypothesis import Hypothesis
 from studies.statistics import ArmOutcome, Frozen, SeedOutcome, Verdict, judge
@@ -192,6 +194,12 @@ def test_an_arm_whose_seeds_are_all_lost_is_not_tested(status: str) -> None:
 
     assert (found.status, found.reason) == ("not tested", f"all 8 seeds of learned {status}")
     assert (found.failed_arm, found.failed_against) == (0, 8)
+
+
+def test_one_seed_is_not_called_all_seeds() -> None:
+    assert verdict(arm(HIGH), arm([0.0], lost={0: "diverged"})).reason == (
+        "the only seed of learned diverged"
+    )
 
 
 def test_an_arm_that_tuning_found_no_setting_for_is_not_tested() -> None:
@@ -440,3 +448,27 @@ def test_the_p_value_holds_whatever_failed_seeds_would_have_scored() -> None:
 def test_no_number_of_seeds_settles_what_lies_at_the_bound_without_spread(n: int) -> None:
     # The deviation of nine times .9 is 1e-16 by rounding.
     assert verdict(arm([0.9] * n), arm([0.8] * n)).seeds_needed is None
+
+
+@pytest.mark.parametrize("sizes", [(4, 4), (3, 5)])
+def test_the_p_value_of_sameness_is_the_larger_one_of_two_tests_against_what_matters(
+    sizes: tuple[int, int],
+) -> None:
+    """Of all splits of (rope ± .1, learned), by the exact test of scipy."""
+    draw = np.random.default_rng(sum(sizes))
+    rope, learned = (draw.normal(mean, 0.08, n) for mean, n in zip((0.55, 0.5), sizes, strict=True))
+
+    def welch(x: np.ndarray, y: np.ndarray, axis: int) -> np.ndarray:
+        return np.asarray(stats.ttest_ind(x, y, axis=axis, equal_var=False)[0])
+
+    expected = [
+        stats.permutation_test(
+            (rope + more, learned), welch, n_resamples=10**5, alternative=side
+        ).pvalue
+        for more, side in ((-0.1, "less"), (0.1, "greater"))
+    ]
+
+    found = verdict(arm(rope.tolist()), arm(learned.tolist()), replace(CLAIM, direction="same"))
+
+    assert expected[0] != expected[1]
+    assert found.p == pytest.approx(max(expected), abs=1e-9)

@@ -1,5 +1,7 @@
 """Holm's correction against examples worked by hand, and its laws."""
 
+from itertools import combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,3 +47,20 @@ def test_it_rejects_what_the_step_down_procedure_rejects(p: list[float]) -> None
     assert {index for index, one in enumerate(adjusted) if one is not None and one <= 0.05} == (
         rejected
     )
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_it_is_the_closed_test_of_bonferroni(p: list[float]) -> None:
+    """Adjusted is the largest p-value of all sets of hypotheses that hold this one.
+
+    That of a set is its smallest one times its size (Marcus, Peritz & Gabriel 1976).
+    """
+    for place, adjusted in enumerate(holm(p)):
+        sets = [
+            chosen
+            for size in range(1, len(p) + 1)
+            for chosen in combinations(range(len(p)), size)
+            if place in chosen
+        ]
+        expected = max(min(1.0, len(one) * min(p[index] for index in one)) for one in sets)
+        assert adjusted == pytest.approx(expected, abs=1e-12)

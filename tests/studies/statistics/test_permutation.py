@@ -1,6 +1,8 @@
 """The permutation test against splits counted by hand, scipy, and its laws."""
 
 import math
+from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -146,3 +148,60 @@ def test_a_p_value_is_no_smaller_than_one_split(a: list[float], b: list[float]) 
 def test_what_cannot_be_tested_is_refused(a: list[float], b: list[float]) -> None:
     with pytest.raises(ValueError, match="at least two finite values an arm"):
         permutation_test(a, b)
+
+
+KINDS = {
+    "works or fails": lambda draw: Fraction(draw.integers(0, 2)),
+    "in tenths": lambda draw: Fraction(draw.integers(0, 11), 10),
+    "in thirds": lambda draw: Fraction(draw.integers(0, 7), 6),
+    "near the ceiling": lambda draw: Fraction(draw.choice([1000, 1000, 999, 998]), 1000),
+}
+
+
+def exactly(a: list[Fraction], b: list[Fraction]) -> Fraction | float:
+    """The square of Welch's t with its sign, in whole numbers: a tie is a tie."""
+
+    def mean(values: list[Fraction]) -> Fraction:
+        return sum(values, Fraction()) / len(values)
+
+    difference = mean(a) - mean(b)
+    variance = sum(
+        sum((one - mean(values)) ** 2 for one in values) / (len(values) - 1) / len(values)
+        for values in (a, b)
+    )
+    sign = 1 if difference > 0 else -1
+    if variance == 0:
+        return 0 if difference == 0 else sign * math.inf
+    return sign * difference**2 / variance
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 5), (4, 3), (4, 4)])
+def test_ties_and_constant_groups_are_counted_as_in_whole_numbers(
+    kind: str, sizes: tuple[int, int]
+) -> None:
+    draw, n_a = np.random.default_rng(sum(sizes)), sizes[0]
+    for _ in range(6):
+        pooled = [KINDS[kind](draw) for _ in range(sum(sizes))]
+        if draw.random() < 0.3:
+            pooled[:n_a] = [pooled[0]] * n_a
+        every = [
+            exactly(
+                [pooled[place] for place in chosen],
+                [one for place, one in enumerate(pooled) if place not in chosen],
+            )
+            for chosen in combinations(range(len(pooled)), n_a)
+        ]
+        observed, values = every[0], [float(one) for one in pooled]
+        expected = {
+            "greater": np.mean([one >= observed for one in every]),
+            "less": np.mean([one <= observed for one in every]),
+            "two-sided": np.mean([abs(one) >= abs(observed) for one in every]),
+        }
+
+        found = {
+            side: permutation_test(values[:n_a], values[n_a:], side).p
+            for side in ("greater", "less", "two-sided")
+        }
+
+        assert found == pytest.approx(expected, abs=1e-9)

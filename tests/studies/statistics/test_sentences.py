@@ -178,3 +178,22 @@ def test_an_arm_that_works_in_no_seed_or_in_all_is_not_said_to_work_in_some(
     (verdict,) = judge([CLAIM], pair)
 
     assert verdict.notes[0] == told
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [
+        (0.1004, 0.3, ".1004 to .30"),
+        (-0.3, -0.1003, "-.30 to -.1003"),
+        (-0.02, 0.0996, "-.02 to .0996"),
+        (0.1, 0.3, ".10 to .30"),
+        (0.0949, 0.3, ".09 to .30"),
+        (0.1 + 1e-8, 0.3, ".10 to .30"),
+    ],
+)
+def test_a_bound_is_told_from_the_smallest_effect_that_it_is_judged_by(
+    low: float, high: float, told: str
+) -> None:
+    found = Verdict(CLAIM, "supported", (low + high) / 2, low, high, 0.01, 0.01, 8, 8)
+
+    assert f"(95 % interval {told}, p" in sentence(found)

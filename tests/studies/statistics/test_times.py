@@ -1,5 +1,8 @@
 """Times that may not be reached, against scipy and numbers worked by hand."""
 
+from fractions import Fraction
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -153,3 +156,54 @@ def test_the_median_is_the_time_by_which_half_of_the_runs_got_there(never: int) 
         found = kaplan_meier([*reached, *[Time(100, False)] * never])
 
         assert found.median == (n + 1) // 2
+
+
+def worked(times: list[Time], first: set[int]) -> Fraction:
+    """The square of the log-rank statistic with its sign, in whole numbers."""
+    excess, variance = Fraction(), Fraction()
+    for moment in {one.steps for one in times if one.reached}:
+        under_way = [place for place, one in enumerate(times) if one.steps >= moment]
+        here = [place for place in under_way if times[place].steps == moment]
+        here = [place for place in here if times[place].reached]
+        n, d, n_first = len(under_way), len(here), len(first.intersection(under_way))
+        excess += len(first.intersection(here)) - Fraction(d * n_first, n)
+        if n > 1:
+            variance += Fraction(d * n_first * (n - n_first) * (n - d), n * n * (n - 1))
+    if variance == 0:
+        return Fraction()
+    return (1 if excess > 0 else -1) * excess**2 / variance
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_its_p_value_counts_the_splits_as_in_whole_numbers(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    n_a, n_b = draw.integers(1, 5, 2).tolist()
+    times = [Time(int(draw.integers(1, 7)), bool(draw.random() < 0.7)) for _ in range(n_a + n_b)]
+    every = [worked(times, {*one}) for one in combinations(range(n_a + n_b), n_a)]
+    expected = {
+        "greater": np.mean([one >= every[0] for one in every]),
+        "less": np.mean([one <= every[0] for one in every]),
+        "two-sided": np.mean([abs(one) >= abs(every[0]) for one in every]),
+    }
+
+    found = {
+        side: log_rank(times[:n_a], times[n_a:], side).p
+        for side in ("greater", "less", "two-sided")
+    }
+
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+@given(times=st.lists(run, min_size=1, max_size=7), cap=st.integers(1, 9))
+def test_the_restricted_mean_adds_up_the_shares_under_way_step_by_step(
+    times: list[Time], cap: int
+) -> None:
+    cap = min(cap, int(max(one.steps for one in times)))
+    share, total = Fraction(1), Fraction()
+    for step in range(1, cap + 1):
+        total += share
+        under_way = sum(one.steps >= step for one in times)
+        ending = sum(one.steps == step and one.reached for one in times)
+        share *= 1 - Fraction(ending, under_way)
+
+    assert kaplan_meier(times, cap).restricted_mean == pytest.approx(float(total), abs=1e-9)
