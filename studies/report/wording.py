@@ -33,10 +33,16 @@ def answer(findings: Findings) -> list[str]:
 
 
 def claims(verdicts: list["Verdict"]) -> str:
-    """How many of the primary hypotheses came to what, each by its name."""
+    """How many of the primary hypotheses came to what, each by its name.
+
+    A call may ask a part of the family alone.
+    """
     primary = [verdict for verdict in verdicts if not verdict.exploratory]
     if not primary and verdicts:
-        return "No claim was fixed before the confirming runs, so every verdict is exploratory."
+        return (
+            "No verdict follows a plan that was fixed before the confirming runs: every one is "
+            "exploratory."
+        )
     if not primary:
         return "This study makes no claim, so none is tested."
     groups = {
@@ -47,8 +53,10 @@ def claims(verdicts: list["Verdict"]) -> str:
         for status, group in groups.items()
         if group
     ]
-    noun = "hypothesis" if len(primary) == 1 else "hypotheses"
-    return f"Of {len(primary)} {noun} fixed before the confirming runs: {', '.join(told)}."
+    fixed = max(len(primary), *(verdict.family for verdict in primary))
+    noun = "hypothesis" if fixed == 1 else "hypotheses"
+    part = f", {len(primary)} asked here" if len(primary) < fixed else ""
+    return f"Of {fixed} {noun} fixed before the confirming runs{part}: {', '.join(told)}."
 
 
 def contrast_name(hypothesis: "Hypothesis") -> str:

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from studies.answers.reach import Reach
+from studies.design.hypothesis import Hypothesis
 from studies.design.study import Line
 from studies.report.findings import Arm
 from studies.report.wording import claims, counts, listed, reach_of, reaches
+from studies.statistics import Verdict
 from tests.studies.report.synthetic import arm, findings, panel
 
 WINNER = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93))
@@ -117,7 +119,27 @@ def test_panels_of_one_length_are_counted() -> None:
 
 
 def test_a_study_without_claims_is_told_from_one_whose_claims_came_late() -> None:
+    claim = Hypothesis("far", "rope reaches further", "rope", "learned", "shift", (32,))
+    late = Verdict(claim, "supported", exploratory=True)
+
     assert claims([]) == "This study makes no claim, so none is tested."
+    # They may have been fixed, and this call have fewer seeds than that plan.
+    assert claims([late]) == (
+        "No verdict follows a plan that was fixed before the confirming runs: every one is "
+        "exploratory."
+    )
+
+
+def test_a_call_for_a_part_of_the_claims_says_how_many_were_fixed() -> None:
+    claim = Hypothesis("far", "rope reaches further", "rope", "learned", "shift", (32,))
+    found = Verdict(claim, "supported", family=3)
+
+    assert claims([found]) == (
+        "Of 3 hypotheses fixed before the confirming runs, 1 asked here: 1 supported (far)."
+    )
+    assert claims([replace(found, family=1)]) == (
+        "Of 1 hypothesis fixed before the confirming runs: 1 supported (far)."
+    )
 
 
 def test_outcomes_in_words_are_counted_and_the_few_named() -> None:
