@@ -60,7 +60,7 @@ def reading(claim: Hypothesis, found: Contrast) -> Status:
     beyond ±δ on either side, refuted within ±δ; same: the other way round. A bound that lies at δ,
     but for rounding, is on neither side of it.
     """
-    inner, outer = claim.smallest_effect - TOUCHING, claim.smallest_effect + TOUCHING
+    inner, outer = (claim.smallest_effect * (1 + sign * TOUCHING) for sign in (-1, 1))
     above, below = found.low > outer, found.high < -outer
     within = -inner < found.low and found.high < inner
     yes, no = {

@@ -11,7 +11,7 @@ MOST = 1000
 """More seeds than these are not advised: the question is then too fine for the noise."""
 
 TOUCHING = 1e-9
-"""Numbers closer than this are equal: they differ by rounding."""
+"""A bound closer to δ than this share of it lies at δ: they differ by rounding."""
 
 ALTERNATIVES: dict[Direction, Alternative] = {
     "greater": "greater",
@@ -23,14 +23,15 @@ ALTERNATIVES: dict[Direction, Alternative] = {
 
 
 def distance(effect: float, direction: Direction, smallest_effect: float) -> float:
-    """How far an effect lies from the nearest bound that its claim is judged by."""
+    """How far an effect lies from the nearest bound that its claim is judged by; 0 if at it."""
     bounds = {
         "greater": [smallest_effect],
         "less": [-smallest_effect],
         "different": [smallest_effect, -smallest_effect],
         "same": [smallest_effect, -smallest_effect],
     }[direction]
-    return min(abs(effect - bound) for bound in bounds)
+    nearest = min(abs(effect - bound) for bound in bounds)
+    return nearest if nearest > TOUCHING * smallest_effect else 0.0
 
 
 def seeds_needed(
@@ -93,8 +94,8 @@ def _beyond(n: int, away: float, deviations: Sequence[float], family: int, level
 
     variances = [deviation**2 for deviation in deviations]
     total = sum(variances)
-    if total == 0 or away <= TOUCHING:
-        return float(away > TOUCHING)
+    if total == 0 or away == 0:
+        return float(away > 0)
     degrees = (n - 1) * total**2 / sum(one**2 for one in variances)
     shift, edge = away * (n / total) ** 0.5, quantile(degrees, level, family)
     # Where the chance is 1 but for 1e-10, SciPy's function has no number from a shift of 35 on.

@@ -134,6 +134,23 @@ def test_a_small_effect_is_refuted_whatever_was_claimed(direction: str, differen
     assert found.status == "refuted"
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("direction", ["greater", "less", "different", "same"])
+def test_the_unit_of_the_metric_does_not_matter(direction: str, unit: float) -> None:
+    """Errors of a computation, or steps, are told apart as skills are."""
+    claim = replace(CLAIM, direction=direction)
+    pairs = [(HIGH, LOW), (LOW, HIGH), (HIGH, list(reversed(HIGH))), (WIDE, HIGH)]
+
+    for one, other in pairs:
+        plain = verdict(arm(one), arm(other), claim)
+        first, second = (arm([unit * skill for skill in skills]) for skills in (one, other))
+        scaled = verdict(first, second, replace(claim, smallest_effect=0.1 * unit))
+
+        assert scaled.status == plain.status
+        assert (scaled.p, scaled.seeds_needed) == (plain.p, plain.seeds_needed)
+        assert scaled.effect == pytest.approx((plain.effect or 0.0) * unit)
+
+
 def test_arms_without_spread_are_told_apart() -> None:
     found = verdict(arm([1.0] * 8), arm([0.25] * 8))
 
