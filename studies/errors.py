@@ -1,10 +1,46 @@
 """Errors of studies that a user can mend."""
 
+import os
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from registry.problems import ConfigError, Problem
 from store.errors import StoreError
+
+PLACES = 3
+"""So many of the innermost places are told with an error, those within torch aside."""
+TORCH = f"{os.sep}site-packages{os.sep}torch{os.sep}"
 
 
 class WorkerError(RuntimeError):
     """Workers cannot even start."""
+
+
+class BrokenModelError(ConfigError):
+    """A model raises an error where it should answer a batch."""
+
+
+@contextmanager
+def model_answers() -> Iterator[None]:
+    """Turn whatever a model raises into one error that tells it.
+
+    Raises:
+        BrokenModelError: If it raised; the error itself is the cause.
+    """
+    try:
+        yield
+    except Exception as error:
+        rule = f"a model answers a batch of tokens; this one raised {in_one_line(error)}"
+        raise BrokenModelError([Problem("model", rule, cause=error)]) from error
+
+
+def in_one_line(error: BaseException) -> str:
+    """What went wrong and where, with the innermost places last."""
+    every = traceback.extract_tb(error.__traceback__)
+    places = [place for place in every if TORCH not in place.filename] or every
+    trail = "; ".join(f"{one.filename}:{one.lineno} in {one.name}" for one in places[-PLACES:])
+    return f"{type(error).__name__}: {error} ({trail})"
 
 
 class ModelError(StoreError):

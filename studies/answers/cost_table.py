@@ -1,9 +1,9 @@
 """What changed between the arms of a study in size and cost, panel by panel."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from studies.design.costs import costs_of
+from studies.design.costs import Costs, costs_of
 from studies.design.knobs import reference_of
 from studies.training.settings import RunConfig
 
@@ -15,21 +15,24 @@ HEADS = ("parameters", "FLOPs per token", "training tokens", "steps")
 
 def cost_rows(config: RunConfig) -> dict[str, str]:
     """The costs of a run as they are printed; empty where nothing is trained."""
-    if config.task is None or config.perform is not None:
-        return {}
-    costs = costs_of(config)
+    costs = _costs(config)
+    return {} if costs is None else _told(costs)
+
+
+def _costs(config: RunConfig) -> Costs | None:
+    return None if config.task is None or config.perform is not None else costs_of(config)
+
+
+def _told(costs: Costs) -> dict[str, str]:
     values = (costs.parameters, costs.flops_per_token, costs.tokens, costs.steps)
-    return {head: f"{value:,.0f}" for head, value in zip(HEADS, values, strict=True)}
+    texts = ("n/a" if value is None else f"{value:,.0f}" for value in values)
+    return dict(zip(HEADS, texts, strict=True))
 
 
-def costs_by_arm(plan: "Plan", label: str) -> dict[str, Mapping[str, str]]:
-    """The costs of every arm on a panel and, where arms are matched, the knob of each."""
-    return {cell.arm: _row(plan, cell) for cell in plan.cells() if cell.task == label}
-
-
-def _row(plan: "Plan", cell: "Cell") -> dict[str, str]:
+def _row(plan: "Plan", cell: "Cell", costs: Costs | None) -> dict[str, str]:
+    """The costs of an arm on a panel and, where arms are matched, its knob."""
     match = plan.settings.study.match
-    row = cost_rows(plan.config(cell))
+    row = {} if costs is None else _told(costs)
     if match is None:
         return row
     value = match.value_in(plan.config(cell))
@@ -37,9 +40,10 @@ def _row(plan: "Plan", cell: "Cell") -> dict[str, str]:
 
 
 def cost_lines(plan: "Plan") -> Iterator[str]:
-    """A table for each panel whose runs train, and what arms are matched in."""
+    """A table for each panel whose runs train, what raises, and what arms are matched in."""
     for label in plan.labels():
-        rows = costs_by_arm(plan, label)
+        costs = {cell: _costs(plan.config(cell)) for cell in plan.cells() if cell.task == label}
+        rows = {cell.arm: _row(plan, cell, one) for cell, one in costs.items()}
         heads = list(next(iter(rows.values()), {}))
         if not heads:
             continue
@@ -49,6 +53,9 @@ def cost_lines(plan: "Plan") -> Iterator[str]:
         for name, *values in cells:
             shown = (value.rjust(width) for value, width in zip(values, widths[1:], strict=True))
             yield f"  {name.ljust(widths[0])}  {'  '.join(shown)}"
+        for cell, one in costs.items():
+            if one is not None and one.broken:
+                yield f"cannot run: {cell.arm} on {label} ({one.broken})"
     match = plan.settings.study.match
     if match is not None:
         yield f"Matched to {reference_of(plan, match)}: {match}."

@@ -1,18 +1,21 @@
 """Roughly how long the runs of a plan take here, from a few steps of each kind of model."""
 
 import time
+from contextlib import suppress
 from typing import Any
 
 import torch
 
 from registry.threads import threads
 from studies.design.costs import tokens_of
+from studies.errors import BrokenModelError, model_answers
 from studies.training.data import trained_lengths
 from studies.training.evaluation import predict
 from studies.training.loop import batch_loss
 from studies.training.models import build_model
 from studies.training.seeds import Seeds
 from studies.training.settings import RunConfig, task_of
+from variants.positions import BeyondTableError
 
 STEPS = 4
 """So many steps are timed after one that is not, since the first is slower."""
@@ -24,16 +27,22 @@ class Estimate:
     """Seconds of a run on one thread; models of one make are timed once."""
 
     def __init__(self) -> None:
-        self._speeds: dict[str, tuple[float, float]] = {}
+        self._speeds: dict[str, tuple[float, float] | None] = {}
 
     def seconds_of(self, config: RunConfig) -> float | None:
-        """Seconds of one run; None where nothing is trained, so that nobody knows."""
+        """Seconds of one run; None where nobody knows: nothing is trained, or the model raises."""
         if config.task is None or config.perform is not None:
             return None
         key = repr(_make(config))
         if key not in self._speeds:
-            self._speeds[key] = _timed(config)
-        trained, scored = self._speeds[key]
+            try:
+                self._speeds[key] = _timed(config)
+            except BrokenModelError:
+                self._speeds[key] = None
+        speeds = self._speeds[key]
+        if speeds is None:
+            return None
+        trained, scored = speeds
         return trained * tokens_of(config) + scored * _scored_tokens(config)
 
 
@@ -60,9 +69,14 @@ def _scored_tokens(config: RunConfig) -> int:
 
 @threads()
 def _timed(config: RunConfig) -> tuple[float, float]:
-    """Seconds a token of training, and of scoring."""
+    """Seconds a token of training, and of scoring.
+
+    Raises:
+        BrokenModelError: If the model raises an error.
+    """
     model = build_model(config, Seeds(0, 0)).to(getattr(torch, config.training.dtype))
-    return _training(model, config), _scoring(model, config)
+    with model_answers():
+        return _training(model, config), _scoring(model, config)
 
 
 def _training(model: torch.nn.Module, config: RunConfig) -> float:
@@ -79,10 +93,12 @@ def _training(model: torch.nn.Module, config: RunConfig) -> float:
 
 
 def _scoring(model: torch.nn.Module, config: RunConfig) -> float:
-    """At the longest tested length, the dearest a token."""
-    task, longest = task_of(config.task), max(config.evaluation.test_lengths)
-    batch = task.sample(torch.Generator().manual_seed(0), ROWS, longest)
-    with torch.no_grad():
+    """At the longest tested length that the model takes, the dearest a token."""
+    task = task_of(config.task)
+    for length in sorted(config.evaluation.test_lengths, reverse=True):
+        batch = task.sample(torch.Generator().manual_seed(0), ROWS, length)
         start = time.perf_counter()
-        predict(model.eval(), batch, torch.device("cpu"))
-        return (time.perf_counter() - start) / batch.tokens.numel()
+        with suppress(BeyondTableError):
+            predict(model.eval(), batch, torch.device("cpu"))
+            return (time.perf_counter() - start) / batch.tokens.numel()
+    return 0.0

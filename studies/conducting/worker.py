@@ -4,7 +4,6 @@ import os
 import platform
 import signal
 import time
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -166,6 +165,7 @@ class _Worker:
     def outcome(self, claim: "Claim", ledger: "Ledger") -> "Outcome":
         import torch
 
+        from studies.errors import in_one_line
         from studies.training.execute import execute
         from studies.training.outcome import Outcome
         from studies.training.settings import check_run
@@ -190,19 +190,12 @@ class _Worker:
         except Stopped:
             raise
         except BaseException as error:  # whatever a variant raises is the result of its run
-            return Outcome("failed", _told(error))
+            return Outcome("failed", in_one_line(error))
 
     def refuse_to_outlive(self) -> None:
         """Stop when asked to, or when the parent is gone."""
         if self.stopping or os.getppid() != self.job.parent:
             raise Stopped
-
-
-def _told(error: BaseException) -> str:
-    """What went wrong and where, with the innermost places last."""
-    places = traceback.extract_tb(error.__traceback__)[-3:]
-    trail = "; ".join(f"{place.filename}:{place.lineno} in {place.name}" for place in places)
-    return f"{type(error).__name__}: {error} ({trail})"
 
 
 def validation_nll(scores: Sequence[Any]) -> float | None:

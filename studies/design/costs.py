@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from registry.threads import threads
+from studies.errors import BrokenModelError, model_answers
 from studies.training.settings import RunConfig, task_of
 
 if TYPE_CHECKING:
@@ -27,12 +28,14 @@ class Costs:
         tokens: That are trained on, without padding: steps × batch size × the mean tokens of a
             sequence.
         steps: Of training, as planned.
+        broken: What the model raised where it should have answered, so that FLOPs are not known.
     """
 
     parameters: int
-    flops_per_token: float
+    flops_per_token: float | None
     tokens: float
     steps: int
+    broken: str = ""
 
 
 def costs_of(config: RunConfig) -> Costs:
@@ -41,8 +44,12 @@ def costs_of(config: RunConfig) -> Costs:
     Raises:
         ConfigError: If its encoder or its function refuses its options.
     """
-    model = _built(config)
-    return Costs(_parameters(model), _flops(model, config), tokens_of(config), steps_of(config))
+    model, broken = _built(config), ""
+    try:
+        flops = _flops(model, config)
+    except BrokenModelError as error:
+        flops, broken = None, str(error)
+    return Costs(_parameters(model), flops, tokens_of(config), steps_of(config), broken)
 
 
 def parameters_of(config: RunConfig) -> int:
@@ -51,7 +58,11 @@ def parameters_of(config: RunConfig) -> int:
 
 
 def flops_per_token_of(config: RunConfig) -> float:
-    """FLOPs of a forward pass at the longest trained length, a token."""
+    """FLOPs of a forward pass at the longest trained length, a token.
+
+    Raises:
+        BrokenModelError: If the model raises an error.
+    """
     return _flops(_built(config), config)
 
 
@@ -99,6 +110,6 @@ def _flops(model: "nn.Module", config: RunConfig) -> float:
     task = task_of(config.task)
     drawn = torch.Generator().manual_seed(0)
     tokens = task.sample(drawn, SEQUENCES, config.training.train_lengths[1]).tokens
-    with torch.random.fork_rng(), torch.no_grad(), counting() as counter:
+    with torch.random.fork_rng(), torch.no_grad(), counting() as counter, model_answers():
         model.eval()(tokens)
     return counter.get_total_flops() / tokens.numel()

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from torch import Tensor
 
 from store.ledger import Ledger
 from studies.conducting.conduct import Conductor
@@ -13,8 +14,10 @@ from studies.conducting.preview import describe_plan, preview
 from studies.conducting.run_times import Took, run_times
 from studies.conducting.search import Trials
 from studies.design.plan import Plan
+from studies.report.differences import differences
 from studies.training.settings import Until
 from tests.studies.made_up import CLAIM, FAR, NEAR, MadeUp, plan
+from variants.positions.rope import RoPE
 
 NOWHERE = "sqlite:////nowhere/at/all.db"
 
@@ -150,6 +153,36 @@ def test_a_plan_holds_the_table_of_costs(capsys: pytest.CaptureFixture[str]) -> 
 
     place = lines.index("What changed between arms on shift:")
     assert [line.split()[0] for line in lines[place + 2 : place + 4]] == ["rope", "learned"]
+
+
+def test_a_part_that_raises_is_told_by_arm_and_place_and_others_are_planned(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(self: RoPE, q: Tensor, k: Tensor, *indices: Tensor) -> tuple[Tensor, Tensor]:
+        raise RuntimeError("heads of 7 cannot turn")
+
+    monkeypatch.setattr(RoPE, "rotate", half)
+    made = plan(5)
+    lines = planned(made, capsys)
+
+    assert lines[1].endswith("5 confirming runs of 10 steps")
+    assert ", about " in lines[2]
+    [told] = [line for line in lines if line.startswith("cannot run: rope on shift (")]
+    assert "RuntimeError: heads of 7 cannot turn (" in told
+    assert f"{__file__}:" in told
+    assert "site-packages/torch" not in told
+    assert lines[-1].endswith("5 whose time is known once one is stored; nothing was done")
+    assert "cannot run: rope on shift (" in described(made, capsys)
+    rows = dict(differences(made))
+    assert rows["FLOPs per token"]["rope"] == "n/a"
+    assert rows["parameters"]["rope"] != "n/a"
+
+
+def test_lengths_that_a_model_refuses_take_no_time(capsys: pytest.CaptureFixture[str]) -> None:
+    arms = {"short": {"encoder.position": {"name": "learned", "max_length": 16}}}
+    lines = planned(plan(5, arms=arms, hypotheses=[]), capsys)
+
+    assert ", about " in lines[1]
 
 
 def test_runs_that_do_not_train_have_no_time_and_no_costs(
