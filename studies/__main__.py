@@ -37,7 +37,7 @@ def report(
     storage: Annotated[str, typer.Option(help="Database URL.")] = "sqlite:///sandbox.db",
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Work out every number of the report in the folder again."),
+        typer.Option("--verify", help="Make the report in the folder again and tell what differs."),
     ] = False,
 ) -> None:
     """Write the report of a study from what is stored: a page, and files for a paper beside it."""
@@ -56,7 +56,7 @@ def report(
         print(line)
     if wrong:
         raise typer.Exit(WORK_FAILED)
-    print("every number of the report follows from the database")
+    print("every number and every sentence of the report follows from the database")
 
 
 @app.command()

@@ -26,9 +26,11 @@ def main() -> None:
         return
     try:
         with errors():
+            from studies.conducting.recall import refuse_our_name
             from studies.design.study_file import read_study
 
             study = read_study(Path(typed[0]))
+            refuse_our_name(study)
     except typer.Exit as end:
         sys.exit(end.exit_code)
     command(study)(typed[1:])

@@ -15,7 +15,10 @@ from store.values import fingerprint
 from studies.bundle.contents import PLAN
 from studies.bundle.manifest import NAME, wrong_files
 from studies.conducting.recall import plan_of
-from studies.report.make import check_report
+from studies.report.make import check_numbers
+
+NEEDED = ("study", "words", "database", "frozen")
+"""What the plan of a bundle says."""
 
 
 def check_bundle(folder: Path) -> list[str]:
@@ -29,11 +32,26 @@ def check_bundle(folder: Path) -> list[str]:
     # The words of a plan name files as seen from the bundle.
     with chdir(folder):
         wrong = list(wrong_files(Path()))
-        told = json.loads(Path(PLAN).read_text(encoding="utf-8"))
         try:
-            return [*wrong, *_wrong_inside(told)]
+            return [*wrong, *_wrong_inside(_plan_told())]
         except (StoreError, ConfigError, UnknownNameError, DuplicateNameError) as error:
             return [*wrong, f"it cannot be looked into any further: {error}"]
+
+
+def _plan_told() -> dict[str, Any]:
+    """What the plan of the bundle at hand says.
+
+    Raises:
+        StoreError: If it is no such plan.
+    """
+    try:
+        told = json.loads(Path(PLAN).read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise StoreError(f"{PLAN} is not JSON: {error}") from None
+    lacks = [key for key in NEEDED if not isinstance(told, dict) or key not in told]
+    if lacks:
+        raise StoreError(f"{PLAN} is not the plan of a bundle: it lacks {', '.join(lacks)}")
+    return told
 
 
 def _wrong_inside(told: dict[str, Any]) -> Iterator[str]:
@@ -42,7 +60,7 @@ def _wrong_inside(told: dict[str, Any]) -> Iterator[str]:
         yield f"{one.check}: {one.place}: {one.problem}"
     yield from _wrong_plans(told, storage)
     plan = plan_of(told["study"], told["words"])
-    for line in check_report(plan, storage, Path("report")):
+    for line in check_numbers(plan, storage, Path("report")):
         yield f"report: {line}"
 
 

@@ -20,7 +20,7 @@ def wrong_files(folder: Path) -> Iterator[str]:
         OSError: If there is no manifest.
     """
     told: dict[str, str] = {}
-    for line in (folder / NAME).read_text(encoding="utf-8").splitlines():
+    for line in (folder / NAME).read_text(encoding="utf-8", errors="replace").splitlines():
         digest, _, name = line.partition("  ")
         told[name] = digest
     there = set(files_of(folder))

@@ -40,10 +40,28 @@ def words_behind(name: str, results: "Results") -> list[str]:
 
 
 def is_module(name: str) -> bool:
-    """Is this study one of ours, rather than a file of the user's?"""
+    """Is this study one of our modules, or an axis of one?"""
+    module = _module(name)
+    if not name.partition(".")[0].isidentifier() or importlib.util.find_spec(module) is None:
+        return False
+    return hasattr(importlib.import_module(module), "STUDY")
+
+
+def refuse_our_name(study: Study) -> None:
+    """Refuse a user's study that is named as one of ours: their runs would be one study.
+
+    Raises:
+        ConfigError: If it is.
+    """
     from studies.recipes import RECIPES
 
-    return name in RECIPES.names() or importlib.util.find_spec(_module(name)) is not None
+    name, file = study.name, study.file
+    ours = Path(__file__).parents[1]
+    if file is None or file.resolve().is_relative_to(ours):
+        return
+    if is_module(name) or name in RECIPES.names() or name in published.names():
+        rule = f"{name!r} is the name of a study that comes with the sandbox; take another"
+        raise ConfigError([Problem("name", rule, name, file=str(file))])
 
 
 def _module(name: str) -> str:
@@ -77,16 +95,24 @@ def plan_of(name: str, words: Sequence[str]) -> Plan:
         return read_plan(RECIPES.read(name), words[1:])
     if name in published.names():
         return read_plan(*published.typed(words))
-    if is_module(name):
-        return read_plan(importlib.import_module(_module(name)).STUDY, words)
-    return read_plan(_from_file(name, words), words[1:])
+    if words and not words[0].startswith("-"):
+        return read_plan(_from_file(name, words), words[1:])
+    if not is_module(name):
+        raise UnknownNameError("study that comes with the sandbox", name, [])
+    return read_plan(importlib.import_module(_module(name)).STUDY, words)
 
 
 def _from_file(name: str, words: Sequence[str]) -> Study:
     from studies.design.study_file import read_study
 
-    if not words or not Path(words[0]).is_file():
-        where = words[0] if words else "nothing"
-        rule = f"the study {name} was read from a file that is not here any more: {where}"
+    if not Path(words[0]).is_file():
+        rule = (
+            f"the study {name} was read from a file that is not here any more: {words[0]}; call "
+            "this from the folder in which the study was run, or put the file back"
+        )
         raise ConfigError([Problem("", rule)])
-    return read_study(Path(words[0]))
+    found = read_study(Path(words[0]))
+    if found.name != name:
+        rule = f"the file of the study {name} describes another one by now: {found.name!r}"
+        raise ConfigError([Problem("name", rule, found.name, file=words[0])])
+    return found

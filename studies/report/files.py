@@ -1,18 +1,21 @@
 """Write a report: one HTML page, and beside it Markdown, figures, tables and sources."""
 
 import csv
-from collections.abc import Iterator
+import io
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from store.errors import StoreError
 from studies.report.figures import figures
 from studies.report.findings import Findings
 from studies.report.methods import latex_table
 from studies.report.page import html_page, markdown_page
 from studies.report.references import bibtex
-from studies.report.style import style
+from studies.report.style import as_written, style
 
 FORMATS = ("png", "pdf")
+PAGE = "report.html"
 
 
 def write_report(findings: Findings, folder: Path) -> Path:
@@ -21,49 +24,72 @@ def write_report(findings: Findings, folder: Path) -> Path:
     `report.html` stands alone. `report.md` shows the pictures in `figures/`, which lie there as
     PDF too. `scores.csv` has every number of every seed, `verdicts.csv` the contrasts,
     `hyperparameters.tex` and `references.bib` are for a paper.
+
+    Raises:
+        StoreError: If the folder cannot be written.
     """
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
-    pictures = _write_figures(findings, folder)
-    _write(folder / "report.md", markdown_page(findings, pictures))
-    _write_csv(folder / "scores.csv", _scores(findings))
-    _write_csv(folder / "verdicts.csv", _verdicts(findings))
-    _write(folder / "hyperparameters.tex", latex_table(findings))
-    _write(folder / "references.bib", bibtex(findings) + "\n")
-    page = folder / "report.html"
-    _write(page, html_page(findings)[0])
-    return page
+    make_folder(folder)
+    try:
+        (folder / "figures").mkdir(exist_ok=True)
+        _write_figures(findings, folder)
+        for name, text in texts(findings).items():
+            _write(folder / name, text)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
+    return folder / PAGE
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of a report where it is missing.
+
+    Raises:
+        StoreError: If it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        rule = f"{folder} cannot be the folder of a report: {error.strerror or error}"
+        raise StoreError(f"{rule}; name a new folder, or one that is there") from error
+
+
+def texts(findings: Findings, drawn: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What the files of a report say, by name; `drawn` are pictures of the page at hand."""
+    pictures = {name: f"figures/{name}.png" for name in figures(findings)}
+    return {
+        "report.md": markdown_page(findings, pictures),
+        "scores.csv": _csv(_scores(findings)),
+        "verdicts.csv": _csv(_verdicts(findings)),
+        "hyperparameters.tex": latex_table(findings),
+        "references.bib": bibtex(findings) + "\n",
+        PAGE: html_page(findings, drawn)[0],
+    }
 
 
 def _write(path: Path, text: str) -> None:
     """Write a file whole: a reader sees the old text or the new one."""
     half = path.with_name(path.name + ".part")
-    half.write_text(text, encoding="utf-8")
+    half.write_text(text, encoding="utf-8", newline="")
     half.replace(path)
 
 
-def _write_figures(findings: Findings, folder: Path) -> dict[str, str]:
-    written: dict[str, str] = {}
+def _write_figures(findings: Findings, folder: Path) -> None:
     with style():
         for name, draw in figures(findings).items():
-            figure = draw()
+            figure = as_written(draw())
             for kind in FORMATS:
                 whole = {
                     "png": {"dpi": 200, "metadata": {"Software": None}},
                     "pdf": {"metadata": {"CreationDate": None}},
                 }
                 figure.savefig(folder / "figures" / f"{name}.{kind}", **whole[kind])
-            written[name] = f"figures/{name}.png"
-    return written
 
 
-def _write_csv(path: Path, rows: Iterator[dict[str, Any]]) -> None:
-    known = list(rows)
-    half = path.with_name(path.name + ".part")
-    with half.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(known[0]) if known else ["nothing"])
-        writer.writeheader()
-        writer.writerows(known)
-    half.replace(path)
+def _csv(rows: Iterator[dict[str, Any]]) -> str:
+    known, file = list(rows), io.StringIO(newline="")
+    writer = csv.DictWriter(file, list(known[0]) if known else ["nothing"])
+    writer.writeheader()
+    writer.writerows(known)
+    return file.getvalue()
 
 
 def _scores(findings: Findings) -> Iterator[dict[str, Any]]:
@@ -87,5 +113,10 @@ def _scores(findings: Findings) -> Iterator[dict[str, Any]]:
 def _verdicts(findings: Findings) -> Iterator[dict[str, Any]]:
     for verdict in findings.verdicts:
         told = dict(vars(verdict))
-        hypothesis = told.pop("hypothesis")
-        yield {**vars(hypothesis), **told}
+        told = {**vars(told.pop("hypothesis")), **told}
+        yield {key: _cell(value) for key, value in told.items()}
+
+
+def _cell(value: Any) -> Any:
+    """What a cell holds; of several values each, apart from the others."""
+    return "; ".join(map(str, value)) if isinstance(value, tuple) else value

@@ -11,7 +11,8 @@ from studies.answers.searching import best, points
 from studies.answers.verdicts import verdicts
 from studies.design.freezing import frozen_for, kept_for
 from studies.design.plan import Plan
-from studies.report.files import write_report
+from studies.report.checking import shown_in, wrong_lines
+from studies.report.files import PAGE, write_report
 from studies.report.findings import Findings, Front
 from studies.report.gather import gather
 from studies.report.numbers import mismatches
@@ -32,17 +33,30 @@ def make_report(plan: Plan, storage: str, folder: Path, shown: str | None = None
 
 
 def check_report(plan: Plan, storage: str, folder: Path) -> list[str]:
-    """Work out every number of a report again from the database; what differs, a line each.
+    """Make every text of a report again from the database; what differs, a line each.
 
     Raises:
         StoreError: If the folder holds no report.
     """
-    file = folder / "report.html"
+    page = _page_in(folder)
+    return wrong_lines(folder, page, findings_of(plan, storage, shown_in(page)))
+
+
+def check_numbers(plan: Plan, storage: str, folder: Path) -> list[str]:
+    """Work out the numbers of a page again, as `check_report` does, whatever words it has.
+
+    Raises:
+        StoreError: If the folder holds no report.
+    """
+    return mismatches(_page_in(folder), html_page(findings_of(plan, storage))[1])
+
+
+def _page_in(folder: Path) -> str:
+    file = folder / PAGE
     if not file.is_file():
         rule = f"there is no report to check: {file} is missing"
         raise StoreError(f"{rule}; name its folder by --out, or write it by leaving --verify out")
-    page = file.read_text(encoding="utf-8")
-    return mismatches(page, html_page(findings_of(plan, storage))[1])
+    return file.read_text(encoding="utf-8", errors="replace")
 
 
 def findings_of(plan: Plan, storage: str, shown: str | None = None) -> Findings:

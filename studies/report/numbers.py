@@ -85,6 +85,11 @@ def read_numbers(page: str) -> dict[str, tuple[str, str]]:
     return reader.found
 
 
+def numbers_of(page: str) -> Numbers:
+    """The numbers of a page that was just made."""
+    return Numbers(read_numbers(page))
+
+
 def mismatches(page: str, fresh: Numbers) -> list[str]:
     """What a page says other than the same page made anew; empty where all agree."""
     told, now = read_numbers(page), fresh.known

@@ -16,7 +16,7 @@ from studies.report.findings import Findings
 from studies.report.make import findings_of
 from studies.report.numbers import plain
 from studies.report.page import environment
-from studies.report.style import style
+from studies.report.style import as_written, style
 from studies.report.wording import ORDER, counts
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def write_overview(
             if drawn is not None:
                 figure, caption = drawn
                 file = folder / f"{entry.anchor}.png"
-                figure.savefig(file, dpi=110, metadata={"Software": None})
+                as_written(figure).savefig(file, dpi=110, metadata={"Software": None})
                 pictures[entry.anchor] = f"{folder.name}/{file.name}", caption
     told = {entry.findings.study for entry in found}
     page = environment(autoescape=False).get_template("overview.md.j2")

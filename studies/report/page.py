@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from studies.report import wording
 from studies.report.figures import figures
 from studies.report.findings import Findings, Panel
+from studies.report.markdown import Said, escaped
 from studies.report.methods import methods
 from studies.report.numbers import Numbers, plain
 from studies.report.references import bibtex
-from studies.report.style import style
+from studies.report.style import as_written, style
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -28,16 +29,16 @@ METRICS = {
 }
 
 
-def html_page(findings: Findings) -> tuple[str, Numbers]:
-    """The page, and every number on it."""
+def html_page(findings: Findings, drawn: Mapping[str, str] | None = None) -> tuple[str, Numbers]:
+    """The page, and every number on it; `drawn` are its pictures where these are at hand."""
     from markupsafe import Markup
 
-    numbers, drawn = Numbers(), svgs(findings)
+    numbers, pictures = Numbers(), svgs(findings) if drawn is None else drawn
 
     def figure(name: str, caption: str) -> Markup:
-        if name not in drawn:
+        if name not in pictures:
             return Markup("")
-        picture = Markup(drawn[name])  # our own drawing, whose texts matplotlib has escaped
+        picture = Markup(pictures[name])  # our own drawing, whose texts matplotlib has escaped
         label = Markup('<figure role="group" id="{}">{}<figcaption>{}</figcaption></figure>')
         return label.format(f"figure-{name}", picture, caption)
 
@@ -58,8 +59,8 @@ def markdown_page(findings: Findings, pictures: Mapping[str, str]) -> str:
     """The same as Markdown; `pictures` are the files of the figures, by name."""
     page = environment(autoescape=False).get_template("page.md.j2")
 
-    def figure(name: str, caption: str) -> str:
-        return f"![{caption}]({pictures[name]})" if name in pictures else ""
+    def figure(name: str, caption: str) -> Said:
+        return Said(f"![{escaped(caption)}]({pictures[name]})" if name in pictures else "")
 
     def num(value: float | None, key: str, digits: int | None = 2) -> str:
         return plain(value, digits)
@@ -106,17 +107,19 @@ def _words(findings: Findings) -> dict[str, Any]:
 
 
 def environment(autoescape: bool) -> "Environment":
-    """Where the templates of reports lie, and how they are read."""
+    """Where the templates of reports lie, and how they are read: as HTML, or as Markdown."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("studies.report", "")
     environment = Environment(
         loader=loader,
         autoescape=autoescape,
+        finalize=None if autoescape else escaped,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["as_it_is"] = Said
     environment.filters["upper_first"] = lambda text: text[:1].upper() + text[1:]
     return environment
 
@@ -128,7 +131,8 @@ def _text(name: str) -> str:
 def svgs(findings: Findings) -> dict[str, str]:
     """Every figure as the text of an `svg` element, with ids that no other figure has."""
     with style():
-        return {name: _inline(_svg(draw()), name) for name, draw in figures(findings).items()}
+        drawn = {name: as_written(draw()) for name, draw in figures(findings).items()}
+        return {name: _inline(_svg(figure), name) for name, figure in drawn.items()}
 
 
 def _svg(figure: "Figure") -> str:

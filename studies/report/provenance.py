@@ -15,19 +15,24 @@ MACHINE = ("python", "platform", "cpu", "threads")
 
 def provenance(stored: Stored, storage: str) -> dict[str, str]:
     """Where and by what the runs were done; several where they differ."""
-    runs = [run for of_cell in stored.confirming.values() for run in of_cell if run.finished_at]
+    cells = stored.confirming.values()
+    runs = [run for of_cell in cells for run in of_cell if run.finished_at]
+    ended = [run.finished_at for run in runs if run.finished_at]
     facts = [
         stored.results.environment(number)
         for number in sorted({run.environment_id for run in runs if run.environment_id})
     ]
-    versions = len({run.code_hash for run in runs})
+    # Arms differ in their parts, and so in their source: versions are told apart in each by itself.
+    versions = max(
+        (len({run.code_hash for run in of_cell if run.finished_at}) for of_cell in cells), default=0
+    )
     packages = [f"{name} {one}" for each in facts for name, one in each.get("packages", {}).items()]
     told = {
         "database": [storage],
         "confirming runs": [
             f"{len(runs)}, of {versions} version{'s' * (versions != 1)} of the source"
         ],
-        "last finished": [max(str(run.finished_at) for run in runs)] if runs else [],
+        "last finished": [f"{max(ended):%Y-%m-%d %H:%M:%S} UTC"] if ended else [],
         "commit": [_commit(run.provenance.get("git") or {}) for run in runs],
         **{key: [str(one[key]) for one in facts if key in one] for key in MACHINE},
         "packages": [", ".join(dict.fromkeys(packages))],

@@ -47,6 +47,16 @@ def style() -> Iterator[None]:
         yield
 
 
+def as_written(figure: "Figure") -> "Figure":
+    """The figure, with names that have a $ shown as they are: they are no formulas."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and "$" in text.get_text():
+            text.set_parse_math(False)
+    return figure
+
+
 def new_figure(width: float, height: float, columns: int = 1) -> tuple["Figure", list["Axes"]]:
     """A figure of this size in inches, with its axes side by side."""
     from matplotlib.figure import Figure

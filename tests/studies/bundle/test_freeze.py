@@ -253,3 +253,22 @@ def test_a_study_that_is_being_done_is_not_learned(tmp_path: Path) -> None:
 
     assert done.exit_code == 2
     assert "extrapolation is being done (1 running); wait for it or stop it first" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("plan.json", b"{", "plan.json is not JSON: "),
+        ("plan.json", b"\xff\xfe", "plan.json is not JSON: "),
+        ("plan.json", b"[]", "plan.json is not the plan of a bundle: it lacks study, words"),
+        ("plan.json", b'{"study": "x"}', "plan.json is not the plan of a bundle: it lacks words"),
+        ("MANIFEST", b"\xff\xfe", "README.md: is in the folder and not in MANIFEST"),
+    ],
+)
+def test_a_file_that_the_check_rests_on_may_be_anything(
+    bundle: Path, name: str, content: bytes, said: str
+) -> None:
+    (bundle / name).write_bytes(content)
+    done = call("--check", str(bundle))
+    assert done.exit_code == 1
+    assert said in done.output

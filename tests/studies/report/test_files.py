@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from registry.table import TABLES
+from store.errors import StoreError
 from studies.design.hypothesis import Hypothesis
 from studies.design.study import Line
 from studies.report.files import write_report
@@ -33,6 +34,16 @@ def told() -> Findings:
 @pytest.fixture(scope="module")
 def folder(told: Findings, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(told, tmp_path_factory.mktemp("report") / "new").parent
+
+
+@pytest.mark.parametrize("inside", ["", "new"])
+def test_a_folder_that_cannot_be_made_is_refused(
+    told: Findings, tmp_path: Path, inside: str
+) -> None:
+    file = tmp_path / "taken"
+    file.write_text("")
+    with pytest.raises(StoreError, match=f"^{file / inside} cannot be the folder of a report: "):
+        write_report(told, file / inside)
 
 
 def test_every_file_is_there_and_none_is_half_written(folder: Path) -> None:
@@ -112,6 +123,20 @@ def test_every_seed_is_in_the_scores_and_every_contrast_in_the_verdicts(folder: 
         "supported",
         "0.6",
     )
+
+
+def test_any_name_stands_in_one_cell_of_markdown_and_in_every_figure(tmp_path: Path) -> None:
+    name = r"$\frac{$ a|b <b>"
+    folder = write_report(findings(panel(replace(WINNER, name=name), LOSER)), tmp_path).parent
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    assert r"| \$\\frac{\$ a\|b \<b> | 1.00 ± 0.00 | 0.98 ± " in text
+    assert r"- **\$\\frac{\$ a\|b \<b>** holds to length 64." in text
+
+
+def test_several_values_of_a_verdict_are_apart_in_one_cell(folder: Path) -> None:
+    with (folder / "verdicts.csv").open(encoding="utf-8") as file:
+        (verdict,) = csv.DictReader(file)
+    assert (verdict["lengths"], verdict["notes"]) == ("32; 64", "")
 
 
 def test_a_table_for_latex_escapes_what_latex_reads() -> None:
