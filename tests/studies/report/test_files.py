@@ -130,7 +130,7 @@ def test_any_name_stands_in_one_cell_of_markdown_and_in_every_figure(tmp_path: P
     folder = write_report(findings(panel(replace(WINNER, name=name), LOSER)), tmp_path).parent
     text = (folder / "report.md").read_text(encoding="utf-8")
     assert r"| \$\\frac{\$ a\|b \<b> | 1.00 ± 0.00 | 0.98 ± " in text
-    assert r"- **\$\\frac{\$ a\|b \<b>** holds to length 64." in text
+    assert r"On shift, \$\\frac{\$ a\|b \<b> stays at 0.8 skill" in text
 
 
 def test_several_values_of_a_verdict_are_apart_in_one_cell(folder: Path) -> None:
