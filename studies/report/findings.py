@@ -92,19 +92,34 @@ class Arm:
         return t_interval(values) if values else None
 
     def solved(self, length: int, threshold: float) -> Interval | None:
-        """Share of all seeds whose skill reaches the threshold, with its Wilson interval.
+        """Of the seeds that are over, the share whose skill reaches the threshold, by Wilson.
 
         A seed that failed is one that did not solve it.
         """
-        if not self.seeds:
-            return None
+        over = sum(seed.ended for seed in self.seeds)
         reached = sum(value >= threshold for value in self.values("skill", length).values())
-        return wilson(reached, len(self.seeds))
+        return wilson(reached, over) if over else None
 
     def fits(self, met: bool = True) -> list[float]:
         """The steps of the seeds that met the criterion of fit, or of those that did not."""
         times = [seed.fit for seed in self.seeds if seed.fit is not None]
         return sorted(one.steps for one in times if one.met == met)
+
+    @property
+    def median_fit(self) -> float | None:
+        """The step by which half of the seeds met the criterion of fit; None if more never did.
+
+        That of Kaplan and Meier: a seed that ended without counts as one that takes longer, one
+        that diverged as one that never meets it; of one that failed nothing is known.
+        """
+        from studies.statistics.times import Time, kaplan_meier
+
+        known = [seed.fit for seed in self.seeds if seed.fit and seed.run.status != "diverged"]
+        if not known:
+            return None
+        end = max(one.steps for one in known)
+        never = [Time(end, reached=False)] * self.count("diverged")
+        return kaplan_meier([*(Time(one.steps, one.met) for one in known), *never]).median
 
     @property
     def lost(self) -> list[Seed]:

@@ -4,7 +4,6 @@ import io
 import re
 from collections.abc import Mapping
 from importlib import resources
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from studies.report import wording
@@ -89,7 +88,6 @@ def _words(findings: Findings) -> dict[str, Any]:
 
     return {
         "f": findings,
-        "median": median,
         "metrics": metrics,
         "answer": wording.answer(findings),
         "counts": wording.counts(findings),

@@ -115,7 +115,7 @@ def test_steps_to_fit_have_a_table_however_many_lengths_are_tested() -> None:
         "panel1/post/fit/others": "300",
     }  # fmt: skip
     assert "**Steps until it fits**" in lines
-    assert "| pre | 3 of 3 | 40 | 60 | 70 | – |" in lines
+    assert "| pre | 3 of 3 | 40 | 70 | 60 | – |" in lines
     assert "| post | 1 of 2 | 90 | 90 | 90 | 300 |" in lines
     assert "steps until" not in html_page(TOLD)[0].lower()
 
@@ -125,3 +125,18 @@ def test_the_markdown_has_no_surplus_blank_lines() -> None:
 
     assert "\n\n\n" not in text
     assert text == text.strip() + "\n"
+
+
+def test_half_of_the_seeds_are_half_of_all_and_not_of_those_that_fitted() -> None:
+    early = [seed("late", n, 0.9, steps) for n, steps in enumerate((40.0, 60.0))]
+    never = [seed("late", n, 0.2, 300.0, False) for n in (2, 3)]
+    diverged, failed = (
+        Seed(run("late", n, status), {}, {}) for n, status in ((4, "diverged"), (5, "failed"))
+    )
+
+    # By 60 steps two of four, and of four and one that failed, of which nothing is known.
+    assert Arm("late", [*early, *never]).median_fit == 60
+    assert Arm("late", [*early, *never, failed]).median_fit == 60
+    assert Arm("late", [*early, *never, diverged]).median_fit is None
+    assert Arm("late", [early[0], *never]).median_fit is None
+    assert Arm("late", [diverged]).median_fit is None

@@ -10,7 +10,7 @@ from studies.design.study import Line
 from studies.report.findings import Arm
 from studies.report.wording import claims, counts, listed, reach_of, reaches
 from studies.statistics import Verdict
-from tests.studies.report.synthetic import arm, findings, panel
+from tests.studies.report.synthetic import arm, findings, panel, run
 
 WINNER = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93))
 LOSER = arm("learned", (1.0, 0.4, 0.1), (1.0, 0.5, 0.2))
@@ -169,6 +169,18 @@ def test_a_seed_that_is_lost_stays_in_the_share_that_solved() -> None:
     share = half.solved(64, 0.8)
     assert share is not None
     assert (share.mean, share.n) == (0.5, 2)
+
+
+@pytest.mark.parametrize("status", ["planned", "running"])
+def test_a_seed_that_is_not_over_is_not_in_the_share_that_solved(status: str) -> None:
+    half = arm("half", (1.0, 1.0, 1.0), None)
+    waiting = replace(half.seeds[0], run=run("half", 2, status), values={})
+
+    share = replace(half, seeds=[*half.seeds, waiting]).solved(64, 0.8)
+
+    assert share is not None
+    assert (share.mean, share.n) == (0.5, 2)
+    assert replace(half, seeds=[waiting]).solved(64, 0.8) is None
 
 
 def test_a_bimodal_arm_falls_by_its_mean_and_shows_its_share() -> None:
