@@ -61,7 +61,7 @@ def split_number(value: object, at: str) -> tuple[float | None, str | None]:
     """
     if type(value) is float and math.isfinite(value):
         return value, None
-    value = unwrap_numpy(value)
+    value = unwrap_scalar(value)
     if value is None:
         return None, None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -79,7 +79,7 @@ def plain_int(value: object, at: str) -> int:
         StoreError: If the value is not a whole number or needs more than 64 bits.
     """
     if type(value) is not int:
-        value = unwrap_numpy(value)
+        value = unwrap_scalar(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise StoreError(f"{at} must be a whole number; got {value!r:.80}")
     if not -(2**63) <= value < 2**63:
@@ -91,6 +91,16 @@ def unwrap_numpy(value: object) -> object:
     """Return the Python number or text inside a NumPy scalar, and anything else as it is."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
+        return cast("Any", value).item()
+    return value
+
+
+def unwrap_scalar(value: object) -> object:
+    """Return the Python number in an array or tensor without axes, and anything else as it is.
+
+    A metric may come as one, such as `(a == b).float().mean()`; a trained run is not lost for it.
+    """
+    if getattr(value, "ndim", None) == 0:
         return cast("Any", value).item()
     return value
 

@@ -1,5 +1,6 @@
 """What is written: whole, checked before, and as it was given."""
 
+import math
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from store.errors import StoreError
 from store.ledger import Ledger
@@ -81,10 +83,26 @@ def test_numbers_that_are_not_finite_keep_their_name(ledger: Ledger, make_run: M
     ]
 
 
+@pytest.mark.parametrize("kind", [torch.tensor, np.array, np.float64], ids=lambda one: one.__name__)
+def test_a_single_number_is_kept_whatever_library_it_comes_from(
+    ledger: Ledger, make_run: MakeRun, kind: Any
+) -> None:
+    ids = ledger.plan([make_run()])
+    claim = ledger.claim("w", ids)
+    assert claim is not None
+    whole = kind(4) if kind is not np.float64 else np.int64(4)
+    scores = [a_score(n=whole, value=kind(0.5)), a_score(length=9, value=kind(math.nan))]
+    curve = [{"step": 1, "metric": "loss", "value": kind(0.25)}]
+    assert ledger.finish(claim, "done", scores=scores, curves=curve)
+    kept = [(one.n, type(one.n), one.value, one.status) for one in ledger.scores(ids)]
+    assert kept == [(4, int, 0.5, None), (4, int, None, "nan")]
+
+
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
         ([a_score(value=np.zeros(1))], "a score's value must be a number; got numpy.ndarray"),
+        ([a_score(value=torch.zeros(1))], "a score's value must be a number; got torch.Tensor"),
         ([a_score(value="0.5")], "a score's value must be a number; got builtins.str"),
         ([a_score(value=True)], "a score's value must be a number; got builtins.bool"),
         ([a_score(length=8.0)], "a score's length must be a whole number; got 8.0"),
