@@ -151,10 +151,10 @@ def paper(table: Published, cell: Cell | None) -> str:
     mark = "" if cell.verified else MARK
     if cell.lowest is not None and cell.highest is not None:
         if cell.lowest == cell.highest:
-            return number(cell.lowest) + mark
-        return f"{number(cell.lowest)} to {number(cell.highest)}{mark}"
-    spread = "" if cell.spread is None else f" (sd {number(cell.spread)})"
-    return f"{number(cell.value)}{spread}{mark}"
+            return f"{cell.lowest:g}{mark}"
+        return f"{cell.lowest:g} to {cell.highest:g}{mark}"
+    spread = "" if cell.spread is None else f" (sd {cell.spread:g})"
+    return f"{cell.middle:g}{spread}{mark}"
 
 
 def around(ours: Ours) -> str:

@@ -10,7 +10,7 @@ from store.intervals import Interval
 from studies.published.__main__ import main
 from studies.published.ordering import Ours, Pair
 from studies.published.printing import MARK, around, interval_text, number, paper, verdict
-from studies.published.table import Cell, load
+from studies.published.table import Cell, load, names
 
 
 def test_a_number_that_was_not_verified_is_marked() -> None:
@@ -18,6 +18,16 @@ def test_a_number_that_was_not_verified_is_marked() -> None:
     assert paper(load("ruoss_2023"), cells["even_pairs", "alibi"]) == f"67.3{MARK}"
     read = load("haviv_2022")
     assert not any(paper(read, one).endswith(MARK) for one in read.cells())
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_number_of_a_source_is_shown_with_all_its_digits(name: str) -> None:
+    table = load(name)
+    for cell in table.cells():
+        shown = paper(table, cell).removesuffix(MARK).partition(" ")[0]
+        assert float(shown) == (cell.lowest if cell.value is None else cell.value)
+        if cell.spread is not None:
+            assert f"(sd {cell.spread:g})" in paper(table, cell)
 
 
 def test_numbers_are_shown_with_what_the_source_prints_beside_them() -> None:
