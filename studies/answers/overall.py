@@ -35,7 +35,8 @@ class Overall:
         middle: The interquartile mean of all its seeds of all tasks, with its stratified bootstrap
             interval (95 %).
         gap: By how much they fall short of skill 1 on average.
-        better: By other arm, how often a seed of this arm is better than one of the other.
+        better: By other arm, how often a seed of this arm is better than one of the other; as good
+            is half better.
     """
 
     arm: str
@@ -96,11 +97,13 @@ def _beyond(plan: Plan, cell: Cell) -> tuple[int, ...]:
 def caption(found: Sequence[Overall]) -> str:
     """What the numbers are, and what they are not."""
     few = min(one.middle.n for one in found)
-    narrow = f"; {few} seeds make such intervals too narrow" if few < FEW else ""
+    seeds = "1 seed makes" if few == 1 else f"{few} seeds make"
+    narrow = f"; {seeds} such intervals too narrow" if few < FEW else ""
     return (
         "Interquartile mean over seeds and tasks with its stratified bootstrap interval "
         f"(95 %{narrow}), and the share of pairs of seeds in which the arm of the row is better "
-        "than that of the column. Arms that did not learn count too; in no verdict."
+        "than that of the column, equal ones counting half. Arms that did not learn count too, and "
+        "those without a value on some task are left out; in no verdict."
     )
 
 
@@ -111,7 +114,7 @@ def print_overall(console: "Console", found: Sequence[Overall]) -> None:
     console.print(f"\n[bold]{TITLE}[/bold] (exploratory)", highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("", no_wrap=True)
-    for head in ("interquartile mean", "95 % bootstrap", "better than the next"):
+    for head in ("interquartile mean", "95 % bootstrap", "better than the next, ties half"):
         table.add_column(head, justify="right", no_wrap=True)
     for one, below in zip(found, [*found[1:], None], strict=True):
         low, high = one.middle.low or 0.0, one.middle.high or 0.0

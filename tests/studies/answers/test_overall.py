@@ -94,3 +94,20 @@ def test_enough_seeds_are_not_warned_of() -> None:
     many = Overall("rope", Interval(0.5, 0.4, 0.6, 10), 0.5, {})
 
     assert "narrow" not in caption([many])
+
+
+def test_arms_that_always_tie_are_half_better_and_it_is_said_what_that_means() -> None:
+    told = found({"rope": [1.0] * 5, "none": [1.0] * 5})
+    console = Console(width=100, record=True, file=StringIO())
+
+    print_overall(console, list(told.values()))
+
+    assert told["rope"].better == {"none": 0.5}
+    assert "equal ones counting half" in caption(list(told.values()))
+    assert "ties half" in console.export_text()
+
+
+def test_one_seed_is_told_as_one() -> None:
+    assert "1 seed makes such intervals" in caption(
+        [Overall("a", Interval(0.5, 0.5, 0.5, 1), 1.0, {})]
+    )
