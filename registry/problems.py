@@ -1,5 +1,6 @@
 """What is wrong with a config: all of it at once, each with its place and the remedy."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast, get_args
@@ -8,6 +9,12 @@ from registry.nearest import nearest
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
+    from pydantic_core import ErrorDetails
+
+OF_A_TYPE = re.compile(
+    r"(constrained-|literal\[|function-|lax-or-strict|nullable)|(int|float|str|bool|none)$"
+)
+"""The last step of an error's place where it names a type and no key."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ def unknown_key(key: str, value: Any, allowed: Iterable[str]) -> Problem:
 def problems_of(error: "ValidationError", model: "type[BaseModel]") -> list[Problem]:
     """The problems behind a pydantic error of this model."""
     found: list[Problem] = []
-    for detail in error.errors():
+    for detail in _joined(error.errors()):
         place = [str(step) for step in detail["loc"]]
         key, cause = ".".join(place), detail.get("ctx", {}).get("error")
         if isinstance(cause, ConfigError):
@@ -78,10 +85,42 @@ def problems_of(error: "ValidationError", model: "type[BaseModel]") -> list[Prob
         elif detail["type"] == "missing":
             found.append(Problem(key, "this key is required"))
         else:
-            message = _lower(detail["msg"]).replace("a valid tuple", "a list")
-            rule = str(cause) if cause else f"{message}; got {detail['input']!r}"
-            found.append(Problem(key, rule, detail["input"]))
+            rule = str(cause) if cause else f"{_lower(detail['msg'])}; got {detail['input']!r}"
+            found.append(Problem(key, rule, detail["input"], nearest=_meant(detail)))
     return found
+
+
+def _joined(details: "Iterable[ErrorDetails]") -> "list[ErrorDetails]":
+    """Each error once: what a value of several types fails in each of them is one problem.
+
+    Pydantic tells these apart by a last step of the place that is no key.
+    """
+    joined: list[ErrorDetails] = []
+    for detail in details:
+        detail["msg"], place = _plainly(detail["msg"]), detail["loc"]
+        if not place or not OF_A_TYPE.match(str(place[-1])):
+            joined.append(detail)
+        elif joined and joined[-1]["loc"] == place[:-1]:
+            also = detail["msg"].removeprefix("Input should be ")
+            detail["msg"] = f"{joined[-1]['msg']}, or {also}"
+            joined[-1] = {**detail, "loc": place[:-1]}
+        else:
+            joined.append({**detail, "loc": place[:-1]})
+    return joined
+
+
+def _plainly(message: str) -> str:
+    """What pydantic says of Python's types, said of what a config holds."""
+    message = message.replace("a valid tuple", "a list")
+    return re.sub(r"a valid dictionary( or instance of \w+)?", "a mapping", message)
+
+
+def _meant(detail: "ErrorDetails") -> str | None:
+    """The nearest of the words that may stand here."""
+    if detail["type"] != "literal_error":
+        return None
+    words = re.findall(r"'([^']*)'", str(detail.get("ctx", {}).get("expected")))
+    return next(iter(nearest(str(detail["input"]), words)), None)
 
 
 def _fields_at(model: "type[BaseModel]", place: list[str]) -> list[str]:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from store.results import Results
     from studies.training.later_scores import Added, Asked
 
+MOST = 2**31 - 1
+"""No run has a larger id, and no sequence more tokens."""
+
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
@@ -77,9 +80,10 @@ app.command()(evaluate)
 
 def _numbers(text: str, what: str) -> tuple[int, ...]:
     words = [word for word in text.split(",") if word.strip()]
-    wrong = [word for word in words if not word.strip().isdecimal() or int(word) < 1]
+    wrong = [word for word in words if not word.strip().isdecimal() or not 1 <= int(word) <= MOST]
     if wrong:
-        fail(f"{what}: whole numbers from 1 on, joined by commas; got {wrong[0]!r}", BAD_INPUT)
+        rule = f"whole numbers from 1 to {MOST:,}, joined by commas"
+        fail(f"{what}: {rule}; got {wrong[0]!r}", BAD_INPUT)
     return tuple(dict.fromkeys(map(int, words)))
 
 

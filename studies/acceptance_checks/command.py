@@ -116,7 +116,7 @@ def _words(
 ) -> list[str]:
     """What was typed, in words that any study understands; the file of an encoder is read here."""
     from registry.yaml_file import read_yaml
-    from studies.design.gathering import ROOTS
+    from studies.design.merging import ROOTS
 
     given = {} if config is None else read_yaml(config)
     settings = bool(given) and set(given) <= set(ROOTS)

@@ -41,7 +41,7 @@ def read_plan(study: Study, words: Sequence[str]) -> "Plan":
         ConfigError: If they do not make one.
         UnknownNameError: If there is no such budget, axis or arm.
     """
-    from studies.conducting.running import ready
+    from studies.conducting.ready import ready
 
     parser = typer.main.get_command(application(study))
     typed = parser.make_context(study.program, list(words)).params
@@ -64,7 +64,13 @@ def _along(study: Study, axis: str | None) -> Study:
 
 
 def _told(arms: str | None, seeds: int | None) -> dict[str, Any]:
-    return {"only": arms and [arm.strip() for arm in arms.split(",")], "seeds": seeds}
+    names = [arm.strip() for arm in (arms or "").split(",") if arm.strip()]
+    if arms is not None and not names:
+        from registry.problems import ConfigError, Problem
+
+        rule = f"say which arms, joined by commas; got {arms!r}"
+        raise ConfigError([Problem("--arms", rule, arms)])
+    return {"only": names or None, "seeds": seeds}
 
 
 def application(
@@ -119,19 +125,21 @@ def application(
         ] = None,
     ) -> None:
         from studies.conducting.preview import describe_plan, preview
-        from studies.conducting.running import Call, ready, run
+        from studies.conducting.ready import ready
+        from studies.conducting.running import Call, run
         from studies.training.devices import device_named
 
-        told = _told(arms, seeds)
         with errors():
+            told = _told(arms, seeds)
             chosen = _along(study, axis)
             used = (*chosen.plugins, *(plugins or []))
             call = Call(storage, device, workers, threads, used, rerun or [], report, save_models)
             made = ready(chosen, budget, told, config, used, assignments or [])
+            call.check(made)
             if describe:
                 describe_plan(made)
             elif plan:
-                preview(made, storage, workers)
+                preview(made, storage, workers, rerun or [])
             else:
                 hear(run(made, Call(**{**vars(call), "device": device_named(device)})))
 

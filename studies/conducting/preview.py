@@ -132,15 +132,19 @@ def _yaml(value: Any) -> str:
     return text.getvalue().strip()
 
 
-def preview(plan: Plan, storage: str, workers: int) -> None:
-    """Print what would be done, what is stored of it, and roughly how long the rest takes here."""
+def preview(plan: Plan, storage: str, workers: int, rerun: Sequence[str] = ()) -> None:
+    """Print what would be done, what is stored of it, and roughly how long the rest takes here.
+
+    Runs of the arms of `rerun` are done again, stored or not.
+    """
     settings = plan.settings.study
     tried = "; ".join(in_words(setting) for setting in settings.settings())
     print(
         f"{plan.study.name}: {settings.seeds} confirming seeds an arm"
         + (f"; tries {tried}" if tried else "")
     )
-    there, took = stored_runs(plan, storage), run_times(plan, storage)
+    stored, took = stored_runs(plan, storage), run_times(plan, storage)
+    there = {cell: 0 if cell.arm in rerun else count for cell, count in stored.items()}
     every = {cell: len(list(plan.tuning(cell))) + settings.seeds for cell in plan.cells()}
     left = {cell: count - there[cell] for cell, count in every.items()}
     print("\n".join(_table([_row(plan, cell, took[cell], there[cell]) for cell in every])))

@@ -1,9 +1,9 @@
-"""Run a study that was typed: from words to a checked plan, through its runs, to its answer."""
+"""Run a study whose plan is checked: through its runs, to its answer."""
 
 import signal
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from registry.config import hash_of, without_defaults
-from registry.plugins import load
-from registry.problems import ConfigError, Problem
 from registry.table import UnknownNameError
 from studies.answers.alternatives import alternatives
 from studies.answers.answer import ArmResult, gather_results
@@ -20,9 +18,7 @@ from studies.answers.searching import grow, points
 from studies.conducting.command import INTERRUPTED, TERMINATED, WORK_FAILED, fail
 from studies.conducting.conduct import Conductor, job_for
 from studies.conducting.keeping import remove_halves, tell_unsaved
-from studies.design.checking import never_asked, plan_problems
 from studies.design.freezing import freeze, frozen_for
-from studies.design.gathering import try_to_gather
 from studies.design.plan import Plan
 from studies.design.study import Study
 
@@ -48,56 +44,15 @@ class Call:
     report: Path | None = None
     save_models: bool = False
 
+    def check(self, plan: Plan) -> None:
+        """Refuse a call that no run could mend.
 
-def ready(
-    study: Study,
-    budget: str,
-    told: Mapping[str, Any],
-    config: Path | None,
-    plugins: Sequence[str],
-    assignments: Sequence[str],
-) -> Plan:
-    """The checked plan of what was typed.
-
-    Raises:
-        ConfigError: With everything that is wrong with the settings and with the arms.
-        UnknownNameError: If there is no such budget or arm.
-    """
-    if budget not in study.budgets:
-        raise UnknownNameError("budget", budget, list(study.budgets))
-    loaded = [load(plugin) for plugin in plugins]
-    options = {key: value for key, value in told.items() if value is not None}
-    own = study.budgets[budget].settings
-    found = try_to_gather(own, config, assignments, options, study.budgets[budget].layers)
-    provenance = {
-        "command": sys.argv[1:],
-        "budget": budget,
-        "plugins": [vars(plugin) for plugin in loaded],
-    }
-    problems = [*found.problems, *_of_other_budgets(study, budget)]
-    if found.settings is None:
-        raise ConfigError(problems)
-    plan = Plan(study, found.settings, provenance=provenance)
-    further = plan_problems(plan) + never_asked(plan, budget)
-    # A rule may seem broken for what was left out; what an arm says, and names, are wrong anyway.
-    problems += [
-        one
-        for one in further
-        if not found.problems or one.allowed or one.key.startswith("study.arms")
-    ]
-    if problems:
-        raise ConfigError(problems)
-    return plan
-
-
-def _of_other_budgets(study: Study, budget: str) -> list[Problem]:
-    """What a file gets wrong in budgets that this call does not ask for."""
-    return [
-        problem
-        for name, other in study.budgets.items()
-        if name != budget and other.layers
-        for problem in try_to_gather(other.settings, layers=other.layers).problems
-    ]
+        Raises:
+            UnknownNameError: If an arm is to be done again that the call does not ask for.
+        """
+        for arm in self.rerun:
+            if arm not in plan.arms:
+                raise UnknownNameError("arm of this call", arm, list(plan.arms))
 
 
 def run(plan: Plan, call: Call) -> "list[Verdict]":
@@ -109,9 +64,11 @@ def run(plan: Plan, call: Call) -> "list[Verdict]":
     from studies.conducting.search import Trials
     from studies.training.devices import device_facts
 
-    for arm in call.rerun:
-        if arm not in plan.arms:
-            raise UnknownNameError("arm of this call", arm, list(plan.arms))
+    call.check(plan)
+    if call.report is not None:
+        from studies.report.files import make_folder
+
+        make_folder(call.report)  # which may fail, and should before anything is trained
     ledger = Ledger.create(call.storage)
     tell_namesake(plan.study, ledger.describe_study(plan.study.name, plan.study.text))
     facts = environment_facts({"torch": device_facts(call.device), "threads": call.threads})

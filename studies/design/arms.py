@@ -68,6 +68,10 @@ def read_arms(given: Any) -> tuple[Arm, ...]:
         raise ConfigError([Problem("", "at least one is needed; got none", given)])
     arms = each_told(_arm_of, [one for item in given for one in _apart(item)])
     names = [arm.name for arm in arms]
+    odd = [name for name in names if not name.strip() or "\n" in name]
+    if odd:
+        rule = f"the name of an arm is one line that is not empty; got {odd[0]!r}"
+        raise ConfigError([Problem("", rule, odd[0])])
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         rule = f"each is given once; got {twice[0]!r} {names.count(twice[0])} times"

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from registry.choices import Choice, build_mask
 from registry.nearest import nearest
 from registry.problems import ConfigError, Problem
 from registry.table import UnknownNameError
+from studies.design.attributing import attributed, says
 from studies.design.contrasts import contrast_problems, why_not_asked
+from studies.design.declared_keys import key_problems
 from studies.design.hypothesis import Hypothesis
-from studies.design.knobs import match_problems
+from studies.design.knobs import knob_problems, match_problems
 from studies.design.merging import nested
 from studies.training.settings import RunConfig, task_of
 
@@ -36,13 +38,15 @@ def check_plan(plan: "Plan") -> None:
 def plan_problems(plan: "Plan") -> list[Problem]:
     """Everything that is wrong with a plan."""
     problems = [*_of_labels(plan), *_of_arms(plan), *_without_effect(plan), *match_problems(plan)]
+    problems += key_problems(plan)
     if problems:
         return problems
     problems = [problem for cell in plan.cells() for problem in _of_cell(plan, cell)]
-    problems += [*_of_settings(plan), *_of_search(plan)]
+    problems += _of_settings(plan)
     if problems:
         return problems
-    return [*_twins(plan), *contrast_problems(plan)]
+    late = [*_of_search(plan), *knob_problems(plan)]
+    return [*late, *_twins(plan), *contrast_problems(plan)]
 
 
 def never_asked(plan: "Plan", budget: str) -> list[Problem]:
@@ -115,8 +119,11 @@ def _without_effect(plan: "Plan") -> list[Problem]:
     overlays = [arm.over(plan.study.variables) for arm in plan.arms.values()]
     problems: list[Problem] = []
     for variable in plan.variables:
-        if _says(shared, variable) and all(_says(overlay, variable) for overlay in overlays):
-            rule = f"the arms of this study differ in their {variable}: name them by --arms"
+        if says(shared, variable) and all(says(overlay, variable) for overlay in overlays):
+            rule = (
+                f"the arms of this study differ in their {variable}: name them by --arms, and "
+                "leave out one for all"
+            )
             problems.append(Problem(variable, rule))
     if any(panel.task is not None for panel in plan.settings.study.panels):
         rule = "the task decides this key; leave it out"
@@ -125,30 +132,12 @@ def _without_effect(plan: "Plan") -> list[Problem]:
     return problems
 
 
-def _says(overlay: Any, key: str) -> bool:
-    for step in key.split("."):
-        if not isinstance(overlay, dict) or step not in overlay:
-            return False
-        overlay = overlay[step]
-    return True
-
-
 def _of_cell(plan: "Plan", cell: "Cell") -> list[Problem]:
     try:
         config = plan.config(cell)
     except ConfigError as error:
-        return [_of_arm(plan, problem, cell.arm) for problem in error.problems]
+        return [attributed(plan, cell, problem) for problem in error.problems]
     return [*_of_run(config, cell), *_of_lengths(config)]
-
-
-def _of_arm(plan: "Plan", problem: Problem, name: str) -> Problem:
-    """A problem under the arm that brought it, where one did."""
-    overlay = plan.arms[name].over(plan.study.variables)
-    root, _, key = problem.key.partition(".")
-    if not _says(overlay, f"{root}.{key.partition('.')[0]}") and not _says(overlay, problem.key):
-        return problem
-    inside = "" if plan.arms[name].overlay is None else f".{problem.key}"
-    return replace(problem, key=f"study.arms ({name}){inside}")
 
 
 def _of_run(config: RunConfig, cell: "Cell") -> list[Problem]:
@@ -207,12 +196,21 @@ def _of_settings(plan: "Plan") -> list[Problem]:
     inside = all(key.startswith("training.") for setting in settings for key in setting)
     problems: list[Problem] = []
     for cell in plan.cells()[:1] if inside else plan.cells():
-        for setting in settings:
+        for setting in settings if _is_sound(plan, cell) else ():
             try:
                 plan.config(cell, setting)
             except ConfigError as error:
                 problems += [replace(one, key=f"study.tune: {one.key}") for one in error.problems]
     return problems
+
+
+def _is_sound(plan: "Plan", cell: "Cell") -> bool:
+    """Is the first setting of a cell right? If not, what is wrong with it is told already."""
+    try:
+        plan.config(cell)
+    except ConfigError:
+        return False
+    return True
 
 
 def _of_search(plan: "Plan") -> Iterator[Problem]:
@@ -222,7 +220,7 @@ def _of_search(plan: "Plan") -> Iterator[Problem]:
         return
     config = plan.config(plan.cells()[0]).plain()
     for key in search.space:
-        if not _says(config, key):
+        if not says(config, key):
             yield Problem("study.search.space", f"a run of this study has no key {key!r}", key)
 
 

@@ -1,10 +1,13 @@
 """Contrasts: which hypotheses a call can ask, and that one thing changes between their arms."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from registry.problems import Problem
+from registry.nearest import nearest
+from registry.problems import ConfigError, Problem
+from registry.table import table_of
 from studies.design.hypothesis import Hypothesis
 from studies.design.merging import lies_under
 from studies.statistics.outcomes import SCORES, TIMES
@@ -43,11 +46,19 @@ def why_not_asked(plan: "Plan", claim: Hypothesis) -> str:
         return f"the panel {claim.panel!r} is not for the arm {absent[0]!r}"
     if claim.metric in TIMES:
         return ""
-    tested = plan.config(plan.cell(claim.panel, claim.arm)).evaluation.test_lengths
+    return next((why for arm in claim.arms if (why := _untested(plan, claim, arm))), "")
+
+
+def _untested(plan: "Plan", claim: Hypothesis, name: str) -> str:
+    """Which length of a hypothesis is not tested with this arm, or ""."""
+    try:
+        tested = plan.config(plan.cell(claim.panel, name)).evaluation.test_lengths
+    except ConfigError:
+        return ""  # what is wrong with the arm is told of the arm
     untested = [length for length in claim.lengths if length not in tested]
-    if untested:
-        return f"length {untested[0]} is not tested in this call, but {', '.join(map(str, tested))}"
-    return ""
+    if not untested:
+        return ""
+    return f"length {untested[0]} is not tested in this call, but {', '.join(map(str, tested))}"
 
 
 def unasked(plan: "Plan") -> dict[str, str]:
@@ -109,8 +120,8 @@ def contrast_problems(plan: "Plan") -> list[Problem]:
     for claim in asked(plan):
         key = f"study.hypotheses ({claim.name})"
         rules = [rule for pair in simple_contrasts(claim) for rule in _of_pair(plan, claim, pair)]
-        rules += [*_of_interaction(plan, claim), *_of_time(plan, claim), *_of_metric(plan, claim)]
-        problems += [Problem(key, rule) for rule in rules]
+        rules += [*_of_interaction(plan, claim), *_of_time(plan, claim)]
+        problems += [*(Problem(key, rule) for rule in rules), *_of_metric(plan, claim, key)]
     return problems
 
 
@@ -178,15 +189,25 @@ def _of_time(plan: "Plan", claim: Hypothesis) -> Iterator[str]:
             return
 
 
-def _of_metric(plan: "Plan", claim: Hypothesis) -> Iterator[str]:
+def _of_metric(plan: "Plan", claim: Hypothesis, key: str) -> Iterator[Problem]:
     """A run that trains has the usual scores and those of its probes; others name their own."""
     config = plan.config(plan.cell(claim.panel, claim.arm))
-    own = config.perform is not None or config.evaluation.probes
-    if not own and claim.metric not in (*SCORES, *TIMES):
-        yield (
+    if config.perform is not None:
+        return
+    probes = [table_of("probe")[probe.name] for probe in config.evaluation.probes]
+    if any(probe.metrics is None for probe in probes):
+        return
+    usual = (*SCORES, *TIMES)
+    known = (*usual, *(metric for probe in probes for metric in probe.metrics))
+    if re.split(r"[.\[]", claim.metric)[0] not in known:
+        rule = (
             f"no run has the metric {claim.metric!r} without a probe in evaluation.probes; "
-            f"measured are {', '.join((*SCORES, *TIMES))}"
+            f"measured are {', '.join(known)}"
         )
+        if probes:
+            rule = f"no run has the metric {claim.metric!r}; measured are {', '.join(known)}"
+        near = next(iter(nearest(claim.metric, known)), None)
+        yield Problem(key, rule, claim.metric, nearest=near)
 
 
 def _config(plan: "Plan", cell: "Cell") -> dict[str, Any]:

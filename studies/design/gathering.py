@@ -8,34 +8,27 @@ from typing import Any
 from pydantic import ValidationError
 
 from registry.config import EncoderConfig
-from registry.problems import ConfigError, Problem, problems_of
+from registry.problems import ConfigError, Problem, problems_of, unknown_key
 from registry.settings import with_settings
 from registry.yaml_file import read_yaml
-from studies.design.merging import merge, name_of, nested
+from studies.design.merging import EXAMPLES, merge, name_of, nested, not_a_mapping
 from studies.design.protocol import Settings
 from studies.design.written import Layer, as_written, without
 
-ROOTS = {
-    "encoder": "encoder.d_model",
-    "model": "model.name",
-    "perform": "perform.name",
-    "task": "task.name",
-    "training": "training.steps",
-    "evaluation": "evaluation.examples",
-    "study": "study.arms",
-}
-"""The roots of a config, each with an example of a key in it."""
-
-CHOICES = ("model", "perform", "task")
 IN_PANELS = ("encoder", "training", "evaluation")
+ENCODER_KEYS = frozenset(f"encoder.{key}" for key in ("preset", *EncoderConfig.model_fields))
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """Settings, and what is wrong with them; where something is, `settings` may lack it."""
+    """Settings, and what is wrong with them; where something is, `settings` may lack it.
+
+    `layers` are what they are made of, as it was written, from the top down.
+    """
 
     settings: Settings | None
     problems: tuple[Problem, ...] = ()
+    layers: tuple[Layer, ...] = ()
 
 
 def gather(
@@ -79,7 +72,7 @@ def try_to_gather(
     typed: dict[str, Any] = {}
     for assignment in assignments:
         typed = merge(typed, with_settings({}, [assignment]))
-    problems = [_not_a_mapping(root, value) for root, value in (*in_file.items(), *typed.items())]
+    problems = [not_a_mapping(root, value) for root, value in (*in_file.items(), *typed.items())]
     if any(problems):
         raise ConfigError(problem for problem in problems if problem)
     data = lay_over(lay_over(dict(defaults), in_file), typed)
@@ -87,8 +80,8 @@ def try_to_gather(
     settings, wrong = check(data)
     if settings is None:
         settings = _sound(data, wrong, defaults)
-    written = [Layer({"study": options or {}}), Layer(typed), Layer(in_file, file), *layers]
-    return Gathered(settings, tuple(as_written(one, written) for one in wrong))
+    written = (Layer({"study": options or {}}), Layer(typed), Layer(in_file, file), *layers)
+    return Gathered(settings, tuple(as_written(one, written) for one in wrong), written)
 
 
 def _sound(
@@ -106,9 +99,21 @@ def _sound(
 def check(data: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     """The settings that plain data says, and what is wrong with it."""
     try:
-        return Settings(**data), []
+        settings, problems = Settings(**data), list[Problem]()
     except ValidationError as error:
-        return None, problems_of(error, Settings) + _encoder_problems(data.get("encoder", {}))
+        settings, problems = None, [_with_all_roots(one) for one in problems_of(error, Settings)]
+    shared = _encoder_problems(data.get("encoder", {}))
+    if settings is not None:
+        # Shared keys need not make an encoder by themselves, but each has to be a key of one.
+        shared = [one for one in shared if one.key.count(".") == 1 and one.key not in ENCODER_KEYS]
+    return (None if shared else settings), problems + shared
+
+
+def _with_all_roots(problem: Problem) -> Problem:
+    """An unknown root, told with all that may be written, though a task becomes a panel."""
+    if "." in problem.key or not problem.allowed:
+        return problem
+    return unknown_key(problem.key, problem.value, EXAMPLES)
 
 
 def lay_over(below: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,6 +129,9 @@ def lay_over(below: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, An
     study = dict(layer.get("study", {}))
     lower = dict(below.get("study", {}))
     panels = _panels(study, lower)
+    if panels and "task" in layer and "panels" in study:
+        rule = "a study has either one task or the list study.panels; leave one of them out"
+        raise ConfigError([Problem("task", rule, layer["task"])])
     if "panels" not in study:
         panels = [_under(layer, panel) for panel in panels]
     if "task" in layer:
@@ -181,17 +189,10 @@ def _panel_of(task: Any, panels: list[dict[str, Any]]) -> dict[str, Any]:
     return {**same, "task": merge({"task": same.get("task", {})}, {"task": task})["task"]}
 
 
-def _not_a_mapping(root: str, value: Any) -> Problem | None:
-    """What is wrong with a root that holds no keys; a choice may be a name."""
-    if isinstance(value, Mapping) or root not in ROOTS:
-        return None
-    if root in CHOICES and isinstance(value, str):
-        return None
-    return Problem(root, f"{root} holds keys, such as {ROOTS[root]}; got {value!r}", value)
-
-
-def _encoder_problems(encoder: Mapping[str, Any]) -> list[Problem]:
+def _encoder_problems(encoder: Any) -> list[Problem]:
     """What is wrong with the shared encoder keys, told together with the rest."""
+    if not isinstance(encoder, Mapping):
+        return []
     try:
         EncoderConfig(**encoder)
     except ConfigError as error:

@@ -48,6 +48,12 @@ class Hypothesis:
             raise ValueError(
                 f"{self.name}: an arm is compared with another; got {twice[0]!r} twice"
             )
+        for key in ("name", "claim"):
+            if not getattr(self, key).strip():
+                raise ValueError(f"a hypothesis has a {key}; got {getattr(self, key)!r}")
+        again = [length for length in self.lengths if self.lengths.count(length) > 1]
+        if again:
+            raise ValueError(f"{self.name}: each length is given once; got {again[0]} twice")
         if not self.lengths:
             raise ValueError(f"{self.name}: at least one length is needed; got none")
         if not self.smallest_effect > 0:

@@ -70,6 +70,17 @@ def _costly(config: RunConfig) -> list[Any]:
     return [config.encoder, config.model, config.task, sizes]
 
 
+def knob_problems(plan: "Plan") -> list[Problem]:
+    """A knob that holds something else than a whole number in a run, or nothing at all."""
+    match = plan.settings.study.match
+    if match is None:
+        return []
+    values = [match.value_in(plan.config(cell)) for cell in plan.cells()]
+    wrong = [one for one in values if one is not None and type(one) is not int]
+    rule = f"a knob holds a whole number; {match.knob} is {wrong[0]!r}" if wrong else ""
+    return [Problem("study.match.adjust", rule, match.knob)] if wrong else []
+
+
 def match_problems(plan: "Plan") -> list[Problem]:
     """What is wrong with what is to be matched, before an arm is looked at."""
     match, study = plan.settings.study.match, plan.settings.study

@@ -10,6 +10,16 @@ ROOTS = ("encoder", "model", "perform", "task", "training", "evaluation", "study
 """The roots of a config. Those that hold a choice of a part are `model`, `perform` and `task`."""
 
 PLAIN = ("encoder", "training", "evaluation", "study")
+EXAMPLES = {
+    "encoder": "encoder.d_model",
+    "model": "model.name",
+    "perform": "perform.name",
+    "task": "task.name",
+    "training": "training.steps",
+    "evaluation": "evaluation.examples",
+    "study": "study.arms",
+}
+"""The roots of a config, each with a key in it."""
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,6 +63,18 @@ def leaves(overlay: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield from leaves(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
+
+
+def not_a_mapping(root: str, value: Any) -> Problem | None:
+    """What is wrong with a root that holds no keys; a choice may be a name."""
+    if isinstance(value, Mapping) or root not in EXAMPLES:
+        return None
+    if root not in PLAIN and isinstance(value, str):
+        return None
+    hint = f"; a preset is named by {{preset: {value}}}" if root == "encoder" and value else ""
+    told = hint if isinstance(value, str) else ""
+    rule = f"{root} holds keys, such as {EXAMPLES[root]}; got {value!r}{told}"
+    return Problem(root, rule, value)
 
 
 def lies_under(key: str, places: Iterable[str]) -> bool:

@@ -6,9 +6,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from registry.config import hash_of, without_defaults
+from registry.problems import ConfigError
 from studies.design.arms import Arm, select
 from studies.design.knobs import knob_of
-from studies.design.merging import nested
+from studies.design.merging import PLAIN, nested, not_a_mapping
 from studies.design.protocol import TUNING_SEEDS_FROM, Panel, Settings, laid_over
 from studies.design.study import Study
 from studies.training.identity import components, foreign_sources, hash_of_code
@@ -130,6 +131,9 @@ class Plan:
         """What a cell's runs are made of at a setting, before it is checked."""
         arm = self.arm(cell.arm).over(self.study.variables)
         data = laid_over(self.settings.shared(), self.panel(cell).overlay(), arm, nested(setting))
+        wrong = [not_a_mapping(root, data.get(root, {})) for root in PLAIN]
+        if any(wrong):
+            raise ConfigError(one for one in wrong if one)
         if data.get("model") is not None or (data.get("perform") and not data["encoder"]):
             del data["encoder"]
         if "encoder" in data and data.get("task") is not None:
@@ -215,7 +219,12 @@ def _told_by_task(task: Any) -> dict[str, Any]:
     """The keys of an encoder that its task decides."""
     from registry.choices import resolve
 
-    made = task_of(resolve("task", task))
+    try:
+        made = task_of(resolve("task", task))
+    except ConfigError as error:
+        raise ConfigError(
+            one if one.key.startswith("task") else one.under("task") for one in error.problems
+        ) from None
     return {
         "vocab_size": made.vocab_size,
         "n_classes": made.n_classes * made.answers,

@@ -1,13 +1,14 @@
 """A study in one YAML file: its question, variable and hypotheses, its protocol and budgets."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from registry.problems import ConfigError, Problem, unknown_key
 from registry.yaml_file import read_yaml
 from studies.design.gathering import lay_over
-from studies.design.merging import ROOTS
+from studies.design.merging import ROOTS, not_a_mapping
 from studies.design.study import Budget, Study
 from studies.design.written import Layer, without
 
@@ -37,7 +38,7 @@ def read_study(file: Path) -> Study:
 
 def _deeper(file: Path, data: Mapping[str, Any], problems: Sequence[Problem]) -> list[Problem]:
     """What else is wrong in a file that does not describe a study: names that nobody knows."""
-    from studies.conducting.running import ready
+    from studies.conducting.ready import ready
 
     sound = without(data, [problem.key.split(".") for problem in problems])
     try:
@@ -76,14 +77,37 @@ def _problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     for key in ("name", "question", "about", "source"):
         if key in data and not (isinstance(data[key], str) and data[key].strip()):
             yield Problem(key, f"{key} is a text; got {data[key]!r}", data[key])
+    if isinstance(data.get("name"), str) and data["name"].strip():
+        yield from _name_problems(data["name"])
     for key in ("variable", "import"):
         if not all(isinstance(one, str) for one in _texts(data.get(key, []))):
             yield Problem(key, f"{key} is a text, or a list of texts; got {data[key]!r}", data[key])
     for variable in _texts(data.get("variable", [])):
-        if isinstance(variable, str) and variable.split(".")[0] not in ROOTS:
+        steps = variable.split(".") if isinstance(variable, str) else [ROOTS[0]]
+        if steps[0] not in ROOTS or "" in steps:
             rule = f"a variable is a dotted key such as encoder.position; got {variable!r}"
             yield Problem("variable", rule, variable)
+    yield from _not_mappings("", data)
     yield from _budget_problems(data.get("budgets", {}))
+
+
+def _name_problems(name: str) -> Iterator[Problem]:
+    """Reports and bundles are called after the study."""
+    odd = [sign for sign in name if sign in "/\\" or not sign.isprintable()]
+    if odd or name.strip()[:1] in (".", "-"):
+        rule = (
+            "a study has a name that a folder can have: on one line, without slashes, and without "
+            f"a dot or a dash at its start; got {name!r}"
+        )
+        yield Problem("name", rule, name)
+
+
+def _not_mappings(place: str, data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Roots that hold no keys."""
+    for root, value in data.items():
+        wrong = not_a_mapping(str(root), value)
+        if wrong is not None:
+            yield replace(wrong, key=f"{place}{root}")
 
 
 def _budget_problems(budgets: Any) -> Iterator[Problem]:
@@ -95,6 +119,10 @@ def _budget_problems(budgets: Any) -> Iterator[Problem]:
             rule = f"a budget holds settings, such as training.steps; got {settings!r}"
             yield Problem(f"budgets.{name}", rule, settings)
             continue
+        yield from _not_mappings(f"budgets.{name}.", settings)
+        if not isinstance(settings.get("about", ""), str):
+            rule = f"about is a text; got {settings['about']!r}"
+            yield Problem(f"budgets.{name}.about", rule, settings["about"])
         for key in settings:
             if key not in ("about", *ROOTS):
                 yield _unknown(f"budgets.{name}.", key, settings[key], ("about", *ROOTS))

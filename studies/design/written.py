@@ -1,5 +1,6 @@
 """Where what is wrong was written: on the command line, in a settings file, in that of a study."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +30,8 @@ class Layer:
 def as_written(problem: Problem, layers: Sequence[Layer]) -> Problem:
     """A problem under the key that was written, and with the file that says so.
 
-    A key that is missing is told under the lowest layer that has the place that lacks it.
+    A key that goes on in words, as `study.arms (rope)` does, is looked for without them. A key
+    that is missing is told under the lowest layer that has the place that lacks it.
 
     Args:
         problem: Under its key in the settings that all layers make.
@@ -39,6 +41,10 @@ def as_written(problem: Problem, layers: Sequence[Layer]) -> Problem:
         for key in _spellings(problem.key):
             if holds(layer.data, key.split(".")):
                 return _told(problem, layer, key)
+    for place in _places(problem.key):
+        for layer in layers:
+            if holds(layer.data, place.split(".")):
+                return _told(problem, layer, problem.key)
     parent = problem.key.rpartition(".")[0]
     for layer in reversed(layers):
         if parent and holds(layer.data, parent.split(".")):
@@ -53,6 +59,20 @@ def _spellings(key: str) -> Iterator[str]:
     if key.startswith(RATES):
         yield "training.learning_rate"
     yield key
+
+
+def _places(key: str) -> Iterator[str]:
+    """Where a key is written that goes on in words; arms may be the cells of crossed factors.
+
+    What is wrong with one of several settings is written somewhere in their grid.
+    """
+    place = re.split(r" \(|: ", key)[0]
+    if place != key:
+        yield place
+    if place == "study.arms":
+        yield "study.factors"
+    if key.startswith("study.tune"):
+        yield "study.tune"
 
 
 def _told(problem: Problem, layer: Layer, key: str) -> Problem:

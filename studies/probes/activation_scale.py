@@ -25,6 +25,7 @@ class ActivationScale(Probe):
     """
 
     name: ClassVar[str] = "activation_scale"
+    metrics: ClassVar[tuple[str, ...] | None] = ("activation_scale",)
 
     def __init__(self, examples: int = 64, steps: tuple[int, ...] = ()) -> None:
         super().__init__(steps)

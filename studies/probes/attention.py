@@ -28,6 +28,11 @@ class Attention(Probe):
     """
 
     name: ClassVar[str] = "attention"
+    metrics: ClassVar[tuple[str, ...] | None] = (
+        "attention_entropy",
+        "attention_top",
+        "attention_offset",
+    )
 
     def __init__(self, examples: int = 32, offsets: int = 0, steps: tuple[int, ...] = ()) -> None:
         super().__init__(steps)

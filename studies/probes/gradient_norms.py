@@ -32,6 +32,7 @@ class GradientNorms(Probe):
     """
 
     name: ClassVar[str] = "gradient_norms"
+    metrics: ClassVar[tuple[str, ...] | None] = ("gradient_norm",)
 
     def __init__(self, only: str = "", examples: int = 64, steps: tuple[int, ...] = ()) -> None:
         super().__init__(steps)

@@ -64,10 +64,14 @@ class Probe(ABC):
     options, with defaults and annotations; a config accepts exactly these. Most probes measure
     the same at each of these moments: they define `measure` alone.
 
+    `metrics` names what it measures, without bins, so that a slip in a hypothesis is seen before
+    any training; None: that is not told beforehand.
+
     A model that a probe cannot look into is refused by a ValueError that says what is missing.
     """
 
     name: ClassVar[str]
+    metrics: ClassVar[tuple[str, ...] | None] = None
 
     def __init__(self, steps: tuple[int, ...] = ()) -> None:
         self.steps = steps

@@ -26,6 +26,7 @@ class ScoresByDistance(ScoresByBin):
     """
 
     name: ClassVar[str] = "scores_by_distance"
+    metrics: ClassVar[tuple[str, ...] | None] = ("accuracy_by_distance",)
     metric: ClassVar[str] = "accuracy_by_distance"
 
     def __init__(self, steps: tuple[int, ...] = ()) -> None:

@@ -24,6 +24,7 @@ class ScoresByIndex(ScoresByBin):
     """
 
     name: ClassVar[str] = "scores_by_index"
+    metrics: ClassVar[tuple[str, ...] | None] = ("accuracy",)
     metric: ClassVar[str] = "accuracy"
 
     def __init__(self, steps: tuple[int, ...] = ()) -> None:

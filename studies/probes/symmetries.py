@@ -35,6 +35,7 @@ class Symmetries(Probe):
     """
 
     name: ClassVar[str] = "symmetries"
+    metrics: ClassVar[tuple[str, ...] | None] = ("permutation", "reflection")
 
     def __init__(self, examples: int = 64, steps: tuple[int, ...] = ()) -> None:
         super().__init__(steps)

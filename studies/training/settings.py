@@ -41,7 +41,18 @@ def _probe(value: Any) -> Choice:
 
 
 Probe = Annotated[SerializeAsAny[Choice], BeforeValidator(_probe)]
-Probes = Annotated[tuple[Probe, ...], Strict(False)]
+
+
+def _once(probes: tuple[Choice, ...]) -> tuple[Choice, ...]:
+    """Refuse two probes of one name: what they measure could not be told apart."""
+    names = [probe.name for probe in probes]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"each probe is given once; got {twice[0]} {len(twice)} times")
+    return probes
+
+
+Probes = Annotated[tuple[Probe, ...], Strict(False), AfterValidator(_once)]
 Model = Annotated[SerializeAsAny[Choice] | None, refers("model", "vocab_size", "n_classes")]
 Perform = Annotated[SerializeAsAny[Choice] | None, refers("perform", "work")]
 

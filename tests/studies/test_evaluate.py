@@ -88,9 +88,19 @@ def test_a_file_that_was_changed_adds_nothing(url: str, tmp_path: Path) -> None:
     ("words", "told"),
     [
         (["1"], "say which lengths, such as --lengths 256,512"),
-        (["1", "--lengths=8,x"], "--lengths: whole numbers from 1 on, joined by commas; got 'x'"),
-        (["1", "--lengths=0"], "--lengths: whole numbers from 1 on, joined by commas; got '0'"),
-        (["one", "--lengths=8"], "RUN: whole numbers from 1 on, joined by commas; got 'one'"),
+        (
+            ["1", "--lengths=8,x"],
+            "--lengths: whole numbers from 1 to 2,147,483,647, joined by",
+        ),
+        (["9" * 20, "--lengths=8"], "RUN: whole numbers from 1 to 2,147,483,647, joined by commas"),
+        (
+            ["1", "--lengths=0"],
+            "147,483,647, joined by commas; got '0'",
+        ),
+        (
+            ["one", "--lengths=8"],
+            "147,483,647, joined by commas; got 'one'",
+        ),
         (["--lengths=8"], "name runs by their ids, or a study by --study; one of the two"),
         (["1", "--study=tiny", "--lengths=8"], "one of the two"),
         (["--study=tinny", "--lengths=8"], "no study with runs is named 'tinny'"),

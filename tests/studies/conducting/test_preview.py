@@ -280,3 +280,16 @@ def test_a_search_says_how_many_arms_it_adds(capsys: pytest.CaptureFixture[str])
     search = {"space": {"encoder.n_layers": [1, 2]}, "objectives": {"skill": "maximize"}}
     made = plan(2, search={**search, "generations": 3, "size": 4})
     assert "then 3 times 4 arms that the search proposes" in planned(made, capsys)
+
+
+def test_arms_that_are_done_again_count_as_nothing_stored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = MadeUp(tmp_path, plan(5), {"rope": FAR, "learned": NEAR})
+
+    preview(made.plan, made.url, 2, ["rope"])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert "stored" not in lines[1]
+    assert lines[2].endswith("; 5 stored")
+    assert lines[-1].startswith("10 runs: 5 stored, 5 to be done in about ")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from registry import ConfigError
-from studies.conducting.running import ready
+from studies.conducting.ready import ready
 from studies.design.checking import plan_problems
 from studies.design.gathering import gather
 from studies.design.plan import Plan

@@ -7,7 +7,7 @@ import pytest
 from registry import ConfigError, UnknownNameError
 from registry.builder import build_encoder
 from studies.conducting.preview import preview
-from studies.conducting.running import ready
+from studies.conducting.ready import ready
 from studies.design.checking import plan_problems
 from studies.published import load, names, study_of, typed
 from studies.published.command import split

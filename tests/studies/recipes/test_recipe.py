@@ -3,7 +3,7 @@
 import pytest
 
 from registry.table import UnknownNameError
-from studies.conducting.running import ready
+from studies.conducting.ready import ready
 from studies.design.contrasts import why_not_asked
 from studies.design.plan import Plan
 from studies.recipes import RECIPES, claim_of
