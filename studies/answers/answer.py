@@ -140,7 +140,8 @@ def _missed(result: ArmResult, longest: int, threshold: float) -> str:
 
 
 def _ended(result: ArmResult) -> bool:
-    return all(run.status not in ("planned", "running") for run in result.runs)
+    ended = [run.status not in ("planned", "running") for run in result.runs]
+    return bool(ended) and all(ended)
 
 
 def _held(result: ArmResult, found: Reach, threshold: float, longest: int) -> str:

@@ -89,6 +89,11 @@ def test_where_all_seeds_are_lost_there_is_no_result_and_they_are_counted() -> N
     assert said == "has no result at length 16. 1 of 2 seeds diverged. 1 of 2 seeds failed."
 
 
+@pytest.mark.parametrize("statuses", [(), ("planned", "planned"), ("done", "running")])
+def test_what_is_still_to_be_run_has_no_result_yet(statuses: tuple[str, ...]) -> None:
+    assert sentence(PLAN, result({}, statuses=statuses)) == "has no result yet."
+
+
 def test_a_length_that_cannot_be_asked_is_said() -> None:
     said = sentence(PLAN, result({16: [1.0], 20: [0.9]}))
 
