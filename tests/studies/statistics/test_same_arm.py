@@ -222,6 +222,23 @@ def test_simulated_runs_of_one_distribution_do_not_differ(draw: Callable, count:
     assert max(found.verdicts, found.tests, found.intervals) <= found.most(), found
 
 
+@pytest.mark.slow
+def test_a_second_look_with_more_seeds_errs_more_often_than_the_frozen_plan_alone() -> None:
+    def deal(generator: np.random.Generator) -> list[list[Run]]:
+        drawn = normal(generator, (len(ARMS), FROZEN + LATER, len(LENGTHS)))
+        return [[Run(0.0, tuple(skills.tolist())) for skills in arm] for arm in drawn]
+
+    count, once, either = 600, 0, 0
+    for verdicts in families(deal, count, seed=5):
+        looks = {one.exploratory for one in verdicts if one.status == "supported"}
+        once += False in looks
+        either += bool(looks)
+
+    print(once, either, count)
+    assert once <= stats.binom.ppf(0.99, count, 0.05)
+    assert either > once
+
+
 @pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("direction", "effect"),
