@@ -14,6 +14,7 @@ from registry.yaml_file import read_yaml
 from studies.design.merging import EXAMPLES, merge, name_of, nested, not_a_mapping
 from studies.design.protocol import Settings
 from studies.design.written import Layer, as_written, without
+from studies.training.settings import with_its_place
 
 IN_PANELS = ("encoder", "training", "evaluation")
 ENCODER_KEYS = frozenset(f"encoder.{key}" for key in ("preset", *EncoderConfig.model_fields))
@@ -106,7 +107,8 @@ def check(data: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     if settings is not None:
         # Shared keys need not make an encoder by themselves, but each has to be a key of one.
         shared = [one for one in shared if one.key.count(".") == 1 and one.key not in ENCODER_KEYS]
-    return (None if shared else settings), problems + shared
+    wrong = [with_its_place(one, Settings) for one in problems + shared]
+    return (None if shared else settings), wrong
 
 
 def _with_all_roots(problem: Problem) -> Problem:

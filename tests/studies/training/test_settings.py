@@ -50,6 +50,11 @@ def test_whatever_changes_what_is_stored_is_another_run(more: dict[str, Any]) ->
     [
         ({"training": {"examples": "some"}}, "training.examples"),
         ({"training": {"until": {"valu": 0.9}}}, "unknown key 'valu'; did you mean 'value'?"),
+        (
+            {"training": {"d_model": 8}},
+            "training.d_model: unknown key 'd_model'; did you mean 'enc",
+        ),
+        ({"encoder": {"steps": 8}}, "encoder.steps: unknown key 'steps'; did you mean 'training.s"),
         ({"training": {"until": {"value": 1.5}}}, "training.until.value"),
         ({"evaluation": {"probes": ["gradient_nroms"]}}, "did you mean 'gradient_norms'?"),
         ({"evaluation": {"probes": [{"name": "attention", "ofsets": 3}]}}, "unknown key 'ofsets'"),
