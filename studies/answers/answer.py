@@ -163,7 +163,7 @@ def _held(result: ArmResult, found: Reach, threshold: float, longest: int) -> st
     mean = number(t_interval(values).mean)
     if len(values) < len(result.runs):
         return f"holds to length {held} in {seeds} only (skill {mean} where it was measured)."
-    return f"holds to length {held} (skill {mean}; above {threshold} in {seeds})."
+    return f"holds to length {held} (skill {mean}; {threshold} or more in {seeds})."
 
 
 def _below(skill: float, threshold: float) -> str:

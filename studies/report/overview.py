@@ -17,7 +17,7 @@ from studies.report.make import findings_of
 from studies.report.numbers import plain
 from studies.report.page import environment
 from studies.report.style import as_written, style
-from studies.report.wording import ORDER, counts
+from studies.report.wording import ORDER, claims, counts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -192,6 +192,7 @@ def write_overview(
     page = environment(autoescape=False).get_template("overview.md.j2")
     text = page.render(
         entries=found,
+        claims=claims,
         pictures=pictures,
         command=command,
         said=_said,

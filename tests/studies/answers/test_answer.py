@@ -34,7 +34,7 @@ def result(
 def test_an_arm_that_stays_above_the_threshold_holds() -> None:
     said = sentence(PLAN, result({16: [1.0, 1.0], 20: [1.0, 0.9], 32: [0.95, 0.75]}))
 
-    assert said == "holds to length 32 (skill .85; above 0.8 in 1 of 2 seeds)."
+    assert said == "holds to length 32 (skill .85; 0.8 or more in 1 of 2 seeds)."
 
 
 def test_an_arm_falls_at_the_first_length_below_the_threshold() -> None:

@@ -105,7 +105,9 @@ def test_a_diverged_seed_counts_alike_in_sentence_table_verdict_and_report(tmp_p
 
     told = printed(made)
     [verdict] = made.verdicts
-    kept = "holds to length 32 (skill .85; above 0.8 in 9 of 10 seeds). 1 of 10 seeds diverged and "
+    kept = (
+        "holds to length 32 (skill .85; 0.8 or more in 9 of 10 seeds). 1 of 10 seeds diverged and "
+    )
     [panel] = findings_of(made.plan, made.url).panels
     arm = panel.arms[0]
     skill, accuracy = arm.interval("skill", 32), arm.interval("accuracy", 32)

@@ -69,7 +69,13 @@ def test_a_page_says_what_is_missing_and_what_means_nothing(tmp_path: Path) -> N
     smoke = page_of(tmp_path, Entry(told(), "smoke", 2))
     assert "its numbers mean nothing" in smoke
     assert "Unfinished" not in smoke
-    assert "No claim was fixed before its confirming runs" in smoke
+    assert "This study makes no claim, so none is tested." in smoke
+
+
+def test_a_page_tells_claims_that_came_late_from_none(tmp_path: Path) -> None:
+    page = page_of(tmp_path, Entry(told(LATER), "quick", 2))
+    assert "No verdict follows a plan that was fixed before the confirming runs" in page
+    assert "makes no claim" not in page
 
 
 def test_a_study_without_results_waits_at_the_end(tmp_path: Path) -> None:
