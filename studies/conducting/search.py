@@ -112,22 +112,25 @@ class Trials:
         study = optuna.create_study(
             storage=self._storage, study_name=name, directions=directions, load_if_exists=True
         )
-        there = {trial.user_attrs.get("arm") for trial in study.get_trials(deepcopy=False)}
-        choices = {
-            key: optuna.distributions.CategoricalDistribution(tuple(values))
-            for key, values in space.items()
-        }
-        for point in points:
-            inside = all(point.setting[key] in space[key] for key in space)
-            if point.arm not in there and inside:
-                study.add_trial(
-                    optuna.trial.create_trial(
-                        params=dict(point.setting),
-                        distributions=dict(choices),
-                        values=point.values,
-                        user_attrs={"arm": point.arm},
+        with warnings.catch_warnings():
+            # A part with options is a mapping, which Optuna keeps as JSON, but with a warning.
+            warnings.filterwarnings("ignore", message="Choices for a categorical distribution")
+            there = {trial.user_attrs.get("arm") for trial in study.get_trials(deepcopy=False)}
+            choices = {
+                key: optuna.distributions.CategoricalDistribution(tuple(values))
+                for key, values in space.items()
+            }
+            for point in points:
+                inside = all(point.setting[key] in space[key] for key in space)
+                if point.arm not in there and inside:
+                    study.add_trial(
+                        optuna.trial.create_trial(
+                            params=dict(point.setting),
+                            distributions=dict(choices),
+                            values=point.values,
+                            user_attrs={"arm": point.arm},
+                        )
                     )
-                )
 
     def _is_live(self, trial: Any, run: "Run") -> bool:
         return run.status == "running" and trial.user_attrs.get("attempt") == run.attempt

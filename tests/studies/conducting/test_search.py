@@ -1,6 +1,7 @@
 """Optuna's side: trials follow the runs."""
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from store.ledger import Ledger
 from store.records import Claim, PlannedRun
+from studies.answers.searching import Point
 from studies.conducting.search import RATE, Trials, study_name
 
 RUNNING = optuna.trial.TrialState.RUNNING
@@ -133,6 +135,26 @@ def test_the_open_trial_of_a_run_is_closed_in_the_study_that_it_was_begun_in(url
     trials.reconcile(ledger.runs(ids), {})
 
     assert states(url, name)[1][0] == "FAIL"
+
+
+def test_points_of_a_search_may_be_parts_with_options_nothing_words_and_numbers(url: str) -> None:
+    Ledger.create(url)
+    alibi = {"name": "alibi", "sides": "symmetric"}
+    space: dict[str, list[Any]] = {"position": ["rope", alibi], "clip": [None, 1.0], "n": [1, 2]}
+    points = [
+        Point("a", {"position": alibi, "clip": None, "n": 1}, (0.5, 1.0)),
+        Point("b", {"position": "rope", "clip": 1.0, "n": 2}, (0.2, 2.0)),
+        Point("outside", {"position": "rope", "clip": 1.0, "n": 3}, (0.1, 3.0)),
+    ]
+    trials = Trials(url)
+    for found in (points[:1], points):
+        trials.keep_points("s", space, ["minimize", "maximize"], found)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kept = optuna.load_study(study_name="s", storage=url).trials
+    assert [one.params for one in kept] == [dict(one.setting) for one in points[:2]]
+    assert [one.values for one in kept] == [[0.5, 1.0], [0.2, 2.0]]
 
 
 def test_another_setting_of_the_rest_is_another_study(url: str) -> None:
