@@ -18,7 +18,7 @@ class WorkerError(RuntimeError):
 
 
 class BrokenModelError(ConfigError):
-    """A model raises an error where it should answer a batch."""
+    """A model raises an error where it should be built, or should answer a batch."""
 
 
 @contextmanager
@@ -32,6 +32,22 @@ def model_answers() -> Iterator[None]:
         yield
     except Exception as error:
         rule = f"a model answers a batch of tokens; this one raised {in_one_line(error)}"
+        raise BrokenModelError([Problem("model", rule, cause=error)]) from error
+
+
+@contextmanager
+def model_is_built() -> Iterator[None]:
+    """Turn whatever builds a model raises into one error that tells it; bad options stay that.
+
+    Raises:
+        BrokenModelError: If it raised; the error itself is the cause.
+    """
+    try:
+        yield
+    except ConfigError:
+        raise
+    except Exception as error:
+        rule = f"what builds this model raised {in_one_line(error)}"
         raise BrokenModelError([Problem("model", rule, cause=error)]) from error
 
 

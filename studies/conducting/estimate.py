@@ -8,7 +8,7 @@ import torch
 
 from registry.threads import threads
 from studies.design.costs import tokens_of
-from studies.errors import BrokenModelError, model_answers
+from studies.errors import BrokenModelError, model_answers, model_is_built
 from studies.training.data import trained_lengths
 from studies.training.evaluation import predict
 from studies.training.loop import batch_loss
@@ -74,7 +74,8 @@ def _timed(config: RunConfig) -> tuple[float, float]:
     Raises:
         BrokenModelError: If the model raises an error.
     """
-    model = build_model(config, Seeds(0, 0)).to(getattr(torch, config.training.dtype))
+    with model_is_built():
+        model = build_model(config, Seeds(0, 0)).to(getattr(torch, config.training.dtype))
     with model_answers():
         return _training(model, config), _scoring(model, config)
 

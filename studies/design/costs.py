@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from registry.threads import threads
-from studies.errors import BrokenModelError, model_answers
+from studies.errors import BrokenModelError, model_answers, model_is_built
 from studies.training.settings import RunConfig, task_of
 
 if TYPE_CHECKING:
@@ -28,10 +28,11 @@ class Costs:
         tokens: That are trained on, without padding: steps × batch size × the mean tokens of a
             sequence.
         steps: Of training, as planned.
-        broken: What the model raised where it should have answered, so that FLOPs are not known.
+        broken: What the model raised where it should have answered, so that FLOPs are not known;
+            or what builds it raised, so that nobody knows its parameters either.
     """
 
-    parameters: int
+    parameters: int | None
     flops_per_token: float | None
     tokens: float
     steps: int
@@ -44,12 +45,14 @@ def costs_of(config: RunConfig) -> Costs:
     Raises:
         ConfigError: If its encoder or its function refuses its options.
     """
-    model, broken = _built(config), ""
+    parameters, flops, broken = None, None, ""
     try:
+        model = _built(config)
+        parameters = _parameters(model)
         flops = _flops(model, config)
     except BrokenModelError as error:
-        flops, broken = None, str(error)
-    return Costs(_parameters(model), flops, tokens_of(config), steps_of(config), broken)
+        broken = str(error)
+    return Costs(parameters, flops, tokens_of(config), steps_of(config), broken)
 
 
 def parameters_of(config: RunConfig) -> int:
@@ -91,10 +94,17 @@ COUNTED: Mapping[str, Callable[[RunConfig], int | float]] = {
 
 
 def _built(config: RunConfig) -> "nn.Module":
+    """The model of a run.
+
+    Raises:
+        ConfigError: If its encoder or its function refuses its options.
+        BrokenModelError: If what builds it raises anything else.
+    """
     from studies.training.models import build_model
     from studies.training.seeds import Seeds
 
-    return build_model(config, Seeds(0, 0))
+    with model_is_built():
+        return build_model(config, Seeds(0, 0))
 
 
 def _parameters(model: "nn.Module") -> int:

@@ -4,6 +4,8 @@ import torch
 from torch import nn
 
 from registry.builder import build_encoder
+from registry.problems import Problem
+from studies.errors import BrokenModelError
 from studies.training import references
 from studies.training.seeds import Seeds
 from studies.training.settings import RunConfig, task_of
@@ -16,6 +18,7 @@ def build_model(config: RunConfig, seeds: Seeds) -> nn.Module:
 
     Raises:
         ConfigError: If its encoder or its function refuses its options.
+        BrokenModelError: If what its function builds is no module.
     """
     seed = seeds.seed("init")
     if config.model is None:
@@ -25,7 +28,11 @@ def build_model(config: RunConfig, seeds: Seeds) -> nn.Module:
     build = references.function_of(config.model.name)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        return build(task.vocab_size, task.n_classes * task.answers, **config.model.options())
+        model = build(task.vocab_size, task.n_classes * task.answers, **config.model.options())
+    if not isinstance(model, nn.Module):
+        rule = f"{config.model.name} builds a torch.nn.Module; got {model!r}"
+        raise BrokenModelError([Problem("model", rule, model)])
+    return model
 
 
 def width_of(config: RunConfig) -> int:

@@ -293,3 +293,34 @@ def test_arms_that_are_done_again_count_as_nothing_stored(
     assert "stored" not in lines[1]
     assert lines[2].endswith("; 5 stored")
     assert lines[-1].startswith("10 runs: 5 stored, 5 to be done in about ")
+
+
+def raises(vocab_size: int, n_classes: int) -> None:
+    raise RuntimeError("I am no model")
+
+
+def nothing(vocab_size: int, n_classes: int) -> None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("raises", "what builds this model raised RuntimeError: I am no model ("),
+        ("nothing", ":nothing builds a torch.nn.Module; got None"),
+    ],
+)
+def test_a_function_that_builds_no_model_is_told_and_other_arms_are_planned(
+    function: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = {"model": f"{__file__}:{function}"}
+    made = plan(5, arms={"rope": {"encoder.position": "rope"}, "own": own}, hypotheses=[])
+
+    lines = planned(made, capsys)
+
+    assert ", about " in lines[1]
+    [told] = [line for line in lines if line.startswith("cannot run: own on shift (")]
+    assert said in told
+    assert [line.split()[:3] for line in lines if line.startswith("  own  ")] == [
+        ["own", "n/a", "n/a"]
+    ]
