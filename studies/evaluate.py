@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from studies.conducting.command import BAD_INPUT, INTERRUPTED, errors, fail
+from studies.conducting.command import BAD_INPUT, INTERRUPTED, WORK_FAILED, errors, fail
 
 if TYPE_CHECKING:
     from store.records import Run
@@ -138,12 +138,20 @@ def _warn(results: "Results", runs: Sequence["Run"]) -> None:
 
 def _score(runs: Sequence["Run"], asked: "Asked", storage: str) -> None:
     from store.ledger import Ledger
+    from studies.training.devices import out_of_memory
     from studies.training.later_scores import add_later_scores
 
     ledger, count = Ledger.open(storage), 0
     for number, run in enumerate(runs):
         try:
             added = add_later_scores(run, asked, ledger, storage)
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+            longest = max(asked.lengths)
+            rule = f"run {run.id}: length {longest} takes more memory than there is"
+            said = str(error).partition("\n")[0] or type(error).__name__
+            fail(f"{rule} ({said}); ask for less, or for a smaller --batch-size", WORK_FAILED)
         except KeyboardInterrupt:
             told = f"stopped: {number} of {len(runs)} runs are scored"
             fail(f"{told}; the same command goes on from here", INTERRUPTED)

@@ -73,9 +73,17 @@ def try_to_gather(
     typed: dict[str, Any] = {}
     for assignment in assignments:
         typed = merge(typed, with_settings({}, [assignment]))
-    problems = [not_a_mapping(root, value) for root, value in (*in_file.items(), *typed.items())]
-    if any(problems):
-        raise ConfigError(problem for problem in problems if problem)
+    if {"name", "question"} <= set(in_file):
+        rule = f"this file describes a whole study: python -m studies.run {file}"
+        raise ConfigError([Problem("", rule, file=str(file))])
+    problems = [
+        problem.under("", None if told is typed else str(file))
+        for told in (in_file, typed)
+        for root, value in told.items()
+        if (problem := not_a_mapping(root, value))
+    ]
+    if problems:
+        raise ConfigError(problems)
     data = lay_over(lay_over(dict(defaults), in_file), typed)
     data = merge(data, {"study": options or {}})
     settings, wrong = check(data)

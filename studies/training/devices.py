@@ -25,3 +25,10 @@ def device_facts(device: str) -> dict[str, Any]:
     if device == "cuda":
         facts |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
     return facts
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Does an error say that there is not enough memory? On the CPU torch has no type for it."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and "allocate memory" in str(error)
+    )

@@ -16,6 +16,8 @@ from studies.training.seeds import Seeds
 from variants.positions import BeyondTableError
 
 UNSCORED = -100
+PLACES_WITH_ANSWERS = 3
+"""Axes of targets where a token has several answers: batch, seq, answers."""
 VALIDATION_LENGTHS = 8
 """At most this many of the training lengths are used for validation, evenly spread."""
 
@@ -51,11 +53,24 @@ def judged(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def by_answer(logits: Tensor, targets: Tensor) -> Tensor:
-    """The logits of each target: those of a place with several answers are told apart."""
-    if logits.ndim > targets.ndim:
-        return logits
-    split = "batch seq (answers classes) -> batch seq answers classes"
-    return rearrange(logits, split, answers=targets.shape[-1])
+    """The logits of each target: those of a place with several answers are told apart.
+
+    Raises:
+        ValueError: If they are not as many as the targets; a model of the user's may answer
+            elsewhere than its task asks.
+    """
+    told = logits
+    if logits.ndim == targets.ndim == PLACES_WITH_ANSWERS:
+        split = "batch seq (answers classes) -> batch seq answers classes"
+        told = rearrange(logits, split, answers=targets.shape[-1])
+    if told.shape[:-1] != targets.shape:
+        asked = ", ".join(map(str, targets.shape))
+        where = "a sequence" if targets.ndim == 1 else "a token"
+        raise ValueError(
+            f"this task has an answer for {where}, so a model gives logits of shape ({asked}, "
+            f"classes) here; got {tuple(logits.shape)}"
+        )
+    return told
 
 
 def validation_lengths(shortest: int, longest: int) -> list[int]:

@@ -44,6 +44,8 @@ def load(
         ModelError: If the run has no weights, or the source of one of its parts has changed.
         ConfigError: If a part or function of the run is not there any more.
     """
+    if not isinstance(run, int) and not hasattr(run, "id"):
+        raise TypeError(f"a run is a record of the store, or its id; got {run!r}")
     results = Results(storage)
     try:
         found = results.run(run if isinstance(run, int) else run.id)

@@ -113,3 +113,18 @@ def test_bad_input_ends_with_code_2(made: Desk, words: list[str], told: str) -> 
 
     assert (done.exit_code, done.stdout) == (2, "")
     assert told in done.stderr
+
+
+def test_lengths_that_need_too_much_memory_are_told_in_one_line(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: 80 GB\nframe #0")
+
+    monkeypatch.setattr("studies.training.later_scores.add_later_scores", full)
+    done = call(url, "1", "--lengths=12,4000")
+    assert done.exit_code == 1
+    assert done.stderr == (
+        "error: run 1: length 4000 takes more memory than there is (DefaultCPUAllocator: can't "
+        "allocate memory: 80 GB); ask for less, or for a smaller --batch-size\n"
+    )

@@ -157,3 +157,17 @@ def test_what_an_option_breaks_is_not_blamed_on_a_file() -> None:
     [problem] = try_to_gather(DEFAULTS, options={"seeds": 0}, layers=layers).problems
 
     assert (problem.key, problem.file) == ("study.seeds", None)
+
+
+def test_a_whole_study_given_as_settings_is_told_how_it_is_run(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("name: mine\nquestion: Which?\ntask: shift\n")
+    with pytest.raises(ConfigError, match=f"describes a whole study: .*studies.run {file}$"):
+        gather({}, file)
+
+
+def test_a_root_that_holds_no_keys_is_told_with_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("training: 3\n")
+    with pytest.raises(ConfigError, match=f"^{file}: training: training holds keys, such as"):
+        gather({}, file)

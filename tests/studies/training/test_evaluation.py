@@ -15,7 +15,7 @@ from studies.tasks.first_last_match import FirstLastMatch
 from studies.tasks.multi_shift import MultiShift
 from studies.tasks.shift import Shift
 from studies.tasks.task import Task
-from studies.training.evaluation import evaluate, skill_of, validation_lengths
+from studies.training.evaluation import by_answer, evaluate, skill_of, validation_lengths
 from studies.training.outcome import Measured
 from studies.training.seeds import Seeds
 from variants.positions import BeyondTableError
@@ -109,6 +109,29 @@ def test_several_answers_a_place_are_counted_one_by_one() -> None:
     assert right["accuracy"].value == right["exact"].value == 1
     assert half["accuracy"].value == pytest.approx(5 / 9)
     assert half["exact"].value == 0
+
+
+@pytest.mark.parametrize(
+    ("logits", "targets", "asked"),
+    [
+        (
+            (4, 7, 2),
+            (4,),
+            r"for a sequence, so a model gives logits of shape \(4, classes",
+        ),
+        (
+            (4, 2),
+            (4, 7),
+            r"for a token, so a model gives logits of shape \(4, 7, classes",
+        ),
+        ((4, 6, 2), (4, 7), r"classes\) here; got \(4, 6, 2\)"),
+    ],
+)
+def test_a_model_that_answers_elsewhere_than_its_task_asks_is_told(
+    logits: tuple[int, ...], targets: tuple[int, ...], asked: str
+) -> None:
+    with pytest.raises(ValueError, match=asked):
+        by_answer(torch.zeros(logits), torch.zeros(targets, dtype=torch.long))
 
 
 def test_skill_is_zero_at_the_floor_and_one_at_perfection() -> None:

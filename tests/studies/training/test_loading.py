@@ -186,3 +186,8 @@ def test_weights_that_do_not_fit_the_model_are_refused(url: str) -> None:
 def test_a_run_that_is_not_there_is_named(url: str) -> None:
     with pytest.raises(StoreError, match="no run has the id 99; the ids are 1 to 4"):
         studies.load(99, storage=url)
+
+
+def test_what_is_no_run_is_told(url: str) -> None:
+    with pytest.raises(TypeError, match="a run is a record of the store, or its id; got 'one'"):
+        studies.load("one", url)  # pyright: ignore[reportArgumentType]
