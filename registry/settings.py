@@ -25,7 +25,11 @@ def with_settings(config: Mapping[str, Any], settings: Iterable[str]) -> dict[st
         path = key.strip().split(".")
         if not equals or not all(path):
             raise ConfigError([Problem("set", f"expected dotted.key=value; got {setting!r}")])
-        _lay(changed, path, parse_yaml(text), key)
+        try:
+            value = parse_yaml(text)
+        except ConfigError as error:
+            raise ConfigError(problem.under(key.strip()) for problem in error.problems) from None
+        _lay(changed, path, value, key)
     return changed
 
 

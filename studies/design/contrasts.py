@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from studies.design.plan import Cell, Plan
 
 
+SHARES = ("accuracy", "exact", "skill")
+"""Metrics whose best value is 1."""
+
+
 @dataclass(frozen=True)
 class Difference:
     """One key in which two configs differ, with the value of each."""
@@ -120,7 +124,7 @@ def contrast_problems(plan: "Plan") -> list[Problem]:
     for claim in asked(plan):
         key = f"study.hypotheses ({claim.name})"
         rules = [rule for pair in simple_contrasts(claim) for rule in _of_pair(plan, claim, pair)]
-        rules += [*_of_interaction(plan, claim), *_of_time(plan, claim)]
+        rules += [*_of_interaction(plan, claim), *_of_time(plan, claim), *_of_size(claim)]
         problems += [*(Problem(key, rule) for rule in rules), *_of_metric(plan, claim, key)]
     return problems
 
@@ -172,6 +176,15 @@ def _of_interaction(plan: "Plan", claim: Hypothesis) -> Iterator[str]:
 
 def _varies(plan: "Plan", difference: Difference) -> bool:
     return lies_under(difference.key, plan.variables)
+
+
+def _of_size(claim: Hypothesis) -> Iterator[str]:
+    """An effect that no two arms can have was most likely meant in points."""
+    if claim.metric in SHARES and claim.smallest_effect >= 1:
+        yield (
+            f"{claim.metric} is a share, in which no two arms differ by 1 or more; got "
+            f"smallest_effect={claim.smallest_effect:g}; five points are 0.05"
+        )
 
 
 def _of_time(plan: "Plan", claim: Hypothesis) -> Iterator[str]:

@@ -53,6 +53,8 @@ def _shown(value: Any) -> str:
     if isinstance(value, Mapping) and "name" in value:
         options = ", ".join(f"{key}={one}" for key, one in value.items() if key != "name")
         return f"{value['name']} ({options})" if options else str(value["name"])
+    if isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+        return ", ".join(map(_shown, value))
     return "" if value is None else str(value)
 
 
@@ -61,7 +63,7 @@ def shared(plan: Plan) -> dict[str, str]:
     flat = [dict(leaves(plan.config(cell).plain())) for cell in plan.cells()]
     tuned = {key for setting in plan.settings.study.settings() for key in setting}
     return {
-        key: _shown(value)
+        key: "none" if value is None else _shown(value)
         for key, value in flat[0].items()
         if key not in tuned and all(repr(one.get(key)) == repr(value) for one in flat)
     }

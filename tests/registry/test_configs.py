@@ -9,6 +9,7 @@ import torch
 
 from registry import ConfigError, EncoderConfig, build_encoder
 from registry.config import encoder_config
+from registry.settings import with_settings
 
 HEADS = "n_heads must divide d_model"
 
@@ -252,3 +253,8 @@ def test_a_config_and_an_encoder_survive_pickling() -> None:
     again = pickle.loads(pickle.dumps(encoder))
     tokens = torch.tensor([[1, 2, 3]])
     assert torch.equal(again(tokens).hidden, encoder(tokens).hidden)
+
+
+def test_a_setting_whose_value_is_no_yaml_is_told_by_its_key() -> None:
+    with pytest.raises(ConfigError, match=r"^norm\.eps: not valid YAML: "):
+        with_settings({}, ["norm.eps=[1"])

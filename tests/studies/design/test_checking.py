@@ -112,6 +112,8 @@ def one_told(folder: Path, was: str, slip: str) -> str:
          "study.hypotheses.0: h: each length is given once; got 16 twice"),
         ("lengths: [16]", "lengths: [16], metric: skil",
          "study.hypotheses \\(h\\): no run has the metric 'skil' .*; did you mean 'skill'\\?"),
+        ("lengths: [16]", "lengths: [16], smallest_effect: 5",
+         "study.hypotheses \\(h\\): skill is a share, in which .* got smallest_effect=5"),
         ("test_lengths: [8, 16]", "test_lengths: [8]",
          "study.hypotheses \\(h\\): length 16 is not tested in this call, but 8"),
         # a name that no folder can have
