@@ -393,7 +393,7 @@ def test_training_that_diverges_is_a_result(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--arms=roep"], "study.arms (roep): no position is named 'roep'; did you mean 'rope'?"),
+        (["--arms=roep"], "--arms (roep): no position is named 'roep'; did you mean 'rope'?"),
         (["--budget=quik"], "no budget is named 'quik'; did you mean 'quick'?"),
         (["--set=training.stepps=3"], "unknown key 'stepps'; did you mean 'steps'?"),
         (["--set=training.steps"], "expected dotted.key=value; got 'training.steps'"),
