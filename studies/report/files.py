@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +30,25 @@ def write_report(findings: Findings, folder: Path) -> Path:
         StoreError: If the folder cannot be written.
     """
     make_folder(folder)
-    try:
+    with writing(folder):
         (folder / "figures").mkdir(exist_ok=True)
         _write_figures(findings, folder)
         for name, text in texts(findings).items():
             _write(folder / name, text)
-    except OSError as error:
-        raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
     return folder / PAGE
+
+
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Where something is written; what the system refuses is told.
+
+    Raises:
+        StoreError: If it cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{place} cannot be written: {error.strerror or error}") from error
 
 
 def make_folder(folder: Path) -> None:

@@ -12,6 +12,7 @@ from store.results import Results
 from studies.conducting.recall import plan_behind
 from studies.report.effects import effects
 from studies.report.figures import figures
+from studies.report.files import writing
 from studies.report.findings import Findings
 from studies.report.make import findings_of
 from studies.report.numbers import plain
@@ -175,7 +176,17 @@ def write_overview(
         out: The Markdown file.
         command: What makes the page anew.
         known: Studies with their questions; those that found nothing yet are listed last.
+
+    Raises:
+        StoreError: If they cannot be written.
     """
+    with writing(out):
+        return _written(found, out, command, known)
+
+
+def _written(
+    found: Sequence[Entry], out: Path, command: str, known: Iterable[tuple[str, str]]
+) -> Path:
     folder = out.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
     pictures: dict[str, tuple[str, str] | None] = {}

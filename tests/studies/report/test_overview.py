@@ -8,6 +8,7 @@ import pytest
 
 from registry.problems import ConfigError
 from store import Ledger, PlannedRun
+from store.errors import StoreError
 from studies.design.hypothesis import Hypothesis
 from studies.report import overview
 from studies.report.effects import effects
@@ -154,3 +155,10 @@ def test_one_study_in_two_databases_is_refused_with_both_named(tmp_path: Path) -
 def test_every_status_of_a_verdict_has_a_column(tmp_path: Path) -> None:
     head = page_of(tmp_path, Entry(told(), "quick", 2)).splitlines()[7]
     assert head == f"| question | claims | {' | '.join(overview.ORDER)} |"
+
+
+def test_a_page_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    with pytest.raises(StoreError, match=f"^{taken} cannot be written: Is a directory$"):
+        write_overview([], taken, "python -m studies findings")
