@@ -25,6 +25,7 @@ BRIEF = [
     "--set=study.learning_rates=[0.003, 0.01]", "--set=evaluation.examples=16",
     "--set=evaluation.test_lengths=[16, 24]", "--set=training.warmup_steps=2", "--workers=1",
 ]  # fmt: skip
+STEPS = "--set=training.steps=30"
 RUNS = 2 * (2 + 2)
 PATIENCE_SECONDS = 240
 
@@ -105,13 +106,20 @@ def is_there(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A folder in which a short study has ended, and what it printed."""
+@pytest.fixture(scope="session")
+def first_call(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, list[tuple]]:
+    """A short study that nothing disturbed: its folder, what it printed, its numbers."""
     folder = tmp_path_factory.mktemp("finished")
-    done = call(folder, *BRIEF, "--set=training.steps=30")
+    done = call(folder, *BRIEF, STEPS)
     assert done.returncode == 0, done.stderr
-    return folder, done.stdout
+    return folder, done.stdout, numbers(folder)
+
+
+@pytest.fixture
+def finished(first_call: tuple[Path, str, list[tuple]]) -> tuple[Path, str]:
+    """A folder in which a short study has ended, and what it printed."""
+    folder, printed, _ = first_call
+    return folder, printed
 
 
 def test_a_study_stores_every_run_and_prints_its_answer(finished: tuple[Path, str]) -> None:
@@ -149,7 +157,7 @@ def test_a_second_call_trains_nothing_and_prints_the_same(finished: tuple[Path, 
     folder, printed = finished
     before = ask(folder, "select id, attempt, finished_at from es_runs order by 1")
 
-    again = call(folder, *BRIEF, "--set=training.steps=30")
+    again = call(folder, *BRIEF, STEPS)
 
     assert (again.returncode, again.stdout, again.stderr) == (0, printed, "")
     assert ask(folder, "select id, attempt, finished_at from es_runs order by 1") == before
@@ -163,7 +171,7 @@ def test_a_finished_study_says_that_its_runs_have_no_weights_and_how_to_get_them
     folder, _ = finished
     monkeypatch.chdir(folder)
 
-    code = call_here(*BRIEF, "--set=training.steps=30", "--save-models")
+    code = call_here(*BRIEF, STEPS, "--save-models")
 
     told = "4 finished runs have no saved weights (2 of rope, 2 of none)"
     err = capsys.readouterr().err
@@ -219,7 +227,7 @@ def test_a_run_knows_where_it_came_from(finished: tuple[Path, str]) -> None:
     assert run.provenance["mask_convention"] == CONVENTION == 1
     assert run.provenance["generator"] == {"name": "shift", "k": 1, "alphabet": 3}
     assert set(run.provenance["seeds"]) >= {"data", "init", "order", "evaluation"}
-    assert run.provenance["command"] == [*BRIEF, "--set=training.steps=30"]
+    assert run.provenance["command"] == [*BRIEF, STEPS]
     assert (run.wall_seconds or 0) > 0
     assert (run.cpu_seconds or 0) > 0
     assert (run.parameters or 0) > 1000
@@ -233,9 +241,7 @@ def test_a_new_arm_joins_and_nothing_else_is_done_again(finished: tuple[Path, st
     before = ask(folder, "select id, attempt, finished_at from es_runs order by 1")
     words = [word.replace("rope,none", "mine,rope,none") for word in BRIEF]
 
-    done = call(
-        folder, *words, "--set=training.steps=30", f"--import={ROOT / 'examples/my_position.py'}"
-    )
+    done = call(folder, *words, STEPS, f"--import={ROOT / 'examples/my_position.py'}")
 
     assert done.returncode == 0, done.stderr
     assert "  mine " in done.stdout
@@ -253,7 +259,7 @@ def test_an_arm_runs_again_when_asked(finished: tuple[Path, str]) -> None:
     question = "select arm, finished_at from es_runs where arm in ('rope', 'none') order by id"
     before, values = ask(folder, question), numbers(folder)
 
-    done = call(folder, *BRIEF, "--set=training.steps=30", "--rerun=none")
+    done = call(folder, *BRIEF, STEPS, "--rerun=none")
 
     assert done.returncode == 0, done.stderr
     pairs = list(zip(before, ask(folder, question), strict=True))
@@ -261,16 +267,13 @@ def test_an_arm_runs_again_when_asked(finished: tuple[Path, str]) -> None:
     assert numbers(folder) == values
 
 
-LONG = [*BRIEF, "--set=training.steps=40", "--workers=2"]
+TWICE = [*BRIEF, STEPS, "--workers=2"]
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple]:
-    """The numbers of a longer study that nothing disturbs, from a single worker."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    done = call(folder, *LONG, "--workers=1")
-    assert done.returncode == 0, done.stderr
-    return numbers(folder)
+@pytest.fixture
+def undisturbed(first_call: tuple[Path, str, list[tuple]]) -> list[tuple]:
+    """The numbers of the same study that nothing disturbs, from a single worker."""
+    return first_call[2]
 
 
 def assert_whole(folder: Path, undisturbed: list[tuple]) -> None:
@@ -284,7 +287,7 @@ def assert_whole(folder: Path, undisturbed: list[tuple]) -> None:
 
 @pytest.mark.slow
 def test_a_killed_worker_costs_one_attempt(tmp_path: Path, undisturbed: list[tuple]) -> None:
-    process = start(tmp_path, *LONG, "--save-models")
+    process = start(tmp_path, *TWICE, "--save-models")
     worker, run = wait_for(lambda: running(tmp_path))[0]
     os.kill(int(worker.split("/")[1]), signal.SIGKILL)
     _, err = process.communicate(timeout=PATIENCE_SECONDS)
@@ -302,7 +305,7 @@ def test_a_killed_worker_costs_one_attempt(tmp_path: Path, undisturbed: list[tup
 def test_a_killed_parent_leaves_no_worker_and_the_next_call_completes(
     tmp_path: Path, undisturbed: list[tuple]
 ) -> None:
-    process = start(tmp_path, *LONG)
+    process = start(tmp_path, *TWICE)
     wait_for(lambda: ask(tmp_path, "select 1 from es_runs where status = 'done'"))
     workers = wait_for(lambda: running(tmp_path))
     process.kill()
@@ -311,7 +314,7 @@ def test_a_killed_parent_leaves_no_worker_and_the_next_call_completes(
     kept = ask(tmp_path, "select id, finished_at from es_runs where status = 'done'")
     assert 0 < len(kept) < RUNS
 
-    done = call(tmp_path, *LONG)
+    done = call(tmp_path, *TWICE)
 
     assert done.returncode == 0, done.stderr
     assert_whole(tmp_path, undisturbed)
@@ -325,7 +328,7 @@ def test_a_killed_parent_leaves_no_worker_and_the_next_call_completes(
 def test_a_stopped_study_says_how_to_go_on(
     tmp_path: Path, undisturbed: list[tuple], number: int, code: int
 ) -> None:
-    process = start(tmp_path, *LONG)
+    process = start(tmp_path, *TWICE)
     workers = wait_for(lambda: running(tmp_path))
     process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE_SECONDS)
@@ -336,7 +339,7 @@ def test_a_stopped_study_says_how_to_go_on(
     assert running(tmp_path) == []
     assert not any(is_there(int(worker.split("/")[1])) for worker, _ in workers)
 
-    assert call(tmp_path, *LONG).returncode == 0
+    assert call(tmp_path, *TWICE).returncode == 0
     assert_whole(tmp_path, undisturbed)
 
 

@@ -42,7 +42,7 @@ def call(*words: str) -> Result:
     return CliRunner().invoke(app, ["freeze", *words])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     """A study of a file of its own, tuned and confirmed with weights; and a run of another one."""
     folder = tmp_path_factory.mktemp("desk")
@@ -64,7 +64,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     return desk
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def frozen(desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundle of that study."""
     folder = tmp_path_factory.mktemp("frozen") / "bundle"

@@ -21,7 +21,7 @@ TOLD = findings(
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(TOLD, tmp_path_factory.mktemp("report")).parent
 

@@ -26,12 +26,12 @@ WINNER = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93))
 LOSER = arm("learned", (1.0, 0.4, 0.1), (1.0, 0.5, 0.2), None)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def told() -> Findings:
     return findings(panel(WINNER, LOSER), verdicts=[JUDGED])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def folder(told: Findings, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(told, tmp_path_factory.mktemp("report") / "new").parent
 

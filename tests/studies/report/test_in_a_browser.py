@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium t
 ARMS = [arm(f"arm_{number}", (1.0, 0.5, 0.2), (1.0, 0.6, 0.1)) for number in range(9)]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as driver:
@@ -25,7 +25,7 @@ def browser() -> Iterator[Any]:
         opened.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("report") / "report.html"
     text, _ = html_page(findings(panel(*ARMS, arm("lost", None, None))))

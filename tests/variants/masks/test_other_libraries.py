@@ -223,10 +223,8 @@ def test_the_same_mask_is_the_same_attention(name: str, n: int, heads: int) -> N
     assert not {what: change for what, change in found.items() if not change < 1e-5}
 
 
-@pytest.mark.parametrize(
-    "how",
-    ["traced", *(pytest.param(how, marks=pytest.mark.slow) for how in ("traced more", "compiled"))],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("how", FLEX)
 def test_the_same_mask_is_the_same_attention_in_flex_attention(how: str) -> None:
     for found, (n, heads) in zip(distances_of_flex(how), FLEX[how], strict=True):
         assert set(found) == set(masks(heads, n))
