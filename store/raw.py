@@ -1,10 +1,13 @@
 """SQL as it is typed, which can read everything and change nothing."""
 
+import signal
 import sqlite3
+import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 from urllib.parse import quote
 
@@ -58,13 +61,13 @@ def read_sql(url: str, query: str) -> Generator[Answer]:
 @contextmanager
 def _read_sqlite(path: str, query: str) -> Generator[Answer]:
     uri = f"file:{quote(str(Path(path).absolute()))}?mode=ro"
-    with closing(sqlite3.connect(uri, uri=True)) as connection:
+    with closing(sqlite3.connect(uri, uri=True)) as connection, _noting_ctrl_c() as pressed:
         connection.execute("PRAGMA query_only = ON")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
         refused: list[str] = []
         connection.set_authorizer(partial(_allow, refused))
         # Python sees Ctrl-C only between its own steps, so a long query takes some.
-        connection.set_progress_handler(lambda: 0, STEPS_BETWEEN_SIGNALS)
+        connection.set_progress_handler(lambda: len(pressed), STEPS_BETWEEN_SIGNALS)
         try:
             cursor = connection.execute(query)
             names = [column[0] for column in cursor.description or ()]
@@ -72,10 +75,35 @@ def _read_sqlite(path: str, query: str) -> Generator[Answer]:
                 raise StoreError("this is no question: a statement that reads begins with SELECT")
             yield _unlike(names), cursor
         except (sqlite3.Error, sqlite3.Warning) as error:
+            if pressed:
+                raise KeyboardInterrupt from error
             why = f"{refused[0]} is more than reading" if refused else " ".join(str(error).split())
             raise StoreError(f"sql: {why}") from error
         except UnicodeDecodeError as error:
             raise StoreError(f"sql: {path} is damaged: {NOT_UTF8}") from error
+
+
+@contextmanager
+def _noting_ctrl_c() -> Generator[list[int]]:
+    """Note each Ctrl-C as well as raise it.
+
+    What is raised inside a callback of SQLite, or while something is finalized, is lost.
+    """
+    pressed: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield pressed
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        pressed.append(number)
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _allow(

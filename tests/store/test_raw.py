@@ -1,6 +1,8 @@
 """SQL as typed reads everything and changes nothing, for certain."""
 
 import hashlib
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,28 @@ def test_anything_more_is_refused(
         ask(url, query.format(folder=path.parent))
     assert hashlib.sha256(path.read_bytes()).hexdigest() == before
     assert not (path.parent / "new.db").exists()
+
+
+def test_a_ctrl_c_that_something_swallows_ends_the_query_all_the_same(
+    ledger: Ledger, url: str
+) -> None:
+    # A row is worked out while the one before is given out.
+    long = (
+        "with recursive n(i) as (select 1 union all select i + 1 from n limit 3000000) "
+        "select 0 union all select 0 union all select count(*) from n"
+    )
+
+    def ask_and_lose_ctrl_c() -> None:
+        with read_sql(url, long) as (_, rows):
+            next(rows)
+            with suppress(KeyboardInterrupt):  # as a finalizer does
+                signal.raise_signal(signal.SIGINT)
+            list(rows)
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        ask_and_lose_ctrl_c()
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_rows_are_read_as_they_are_asked_for(ledger: Ledger, url: str) -> None:

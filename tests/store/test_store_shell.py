@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from store import Ledger
 from store.records import PlannedRun
 
@@ -68,10 +70,11 @@ def test_a_pipe_gets_whole_lines(ledger: Ledger, url: str, make_run: MakeRun) ->
     assert len(done.stdout.splitlines()) == 3
 
 
-def test_ctrl_c_ends_a_long_query(ledger: Ledger, url: str) -> None:
+@pytest.mark.parametrize("rows", [9000, 2000])
+def test_ctrl_c_ends_a_long_query(ledger: Ledger, url: str, rows: int) -> None:
     """The first rows are printed; the last one would never come."""
     query = (
-        "with recursive few(i) as (select 1 union all select i + 1 from few limit 9000), "
+        f"with recursive few(i) as (select 1 union all select i + 1 from few limit {rows}), "
         "endless(i) as (select 1 union all select i + 1 from endless) "
         "select i from few union all select count(*) from endless"
     )
