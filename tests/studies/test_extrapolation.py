@@ -321,10 +321,8 @@ def test_a_killed_parent_leaves_no_worker_and_the_next_call_completes(
     assert set(kept) <= set(ask(tmp_path, "select id, finished_at from es_runs"))
 
 
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_stopped_study_says_how_to_go_on(
     tmp_path: Path, undisturbed: list[tuple], number: int, code: int
 ) -> None:

@@ -71,6 +71,7 @@ def test_bad_input_ends_with_code_2_and_runs_nothing(
     assert list(here.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_several_recipes_run_in_turn_and_their_verdicts_come_last(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
