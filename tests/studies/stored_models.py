@@ -1,5 +1,6 @@
 """Small runs with saved weights, done in this process: planned, claimed and finished like any."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,20 @@ class Desk:
         worker.refuse_to_outlive = lambda: None  # type: ignore[method-assign]
         while claim := self.ledger.claim("desk", ids):
             worker.do(claim, self.ledger, trials)
+
+
+def done_in(folder: Path, **study: Any) -> Desk:
+    """A database whose runs are done, with weights; nothing of it is open."""
+    desk = Desk(folder)
+    desk.do(plan(**study))
+    desk.ledger.close()
+    return desk
+
+
+def copied(made: Desk, folder: Path) -> str:
+    """The address of a copy of a database and its weights, to be changed."""
+    shutil.copytree(made.folder.parent, folder, dirs_exist_ok=True)
+    return f"sqlite:///{folder / 'sandbox.db'}"
 
 
 class _Count:

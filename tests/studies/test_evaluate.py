@@ -1,6 +1,5 @@
 """python -m studies.evaluate, as it is typed."""
 
-import shutil
 import sqlite3
 from pathlib import Path
 
@@ -9,23 +8,19 @@ from typer.testing import CliRunner, Result
 
 from store import Results
 from studies.evaluate import app
-from tests.studies.stored_models import Desk, plan
+from tests.studies.stored_models import Desk, copied, done_in
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     """A database with one seed of each of two arms, with weights."""
-    desk = Desk(tmp_path_factory.mktemp("made"))
-    desk.do(plan(seeds=1))
-    desk.ledger.close()
-    return desk
+    return done_in(tmp_path_factory.mktemp("made"), seeds=1)
 
 
 @pytest.fixture
 def url(made: Desk, tmp_path: Path) -> str:
     """The same, to be added to."""
-    shutil.copytree(made.folder.parent, tmp_path, dirs_exist_ok=True)
-    return f"sqlite:///{tmp_path / 'sandbox.db'}"
+    return copied(made, tmp_path)
 
 
 def call(url: str, *words: str) -> Result:

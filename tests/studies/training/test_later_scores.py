@@ -1,6 +1,5 @@
 """Stored models at further lengths: on the study's own sets, added once, and in no verdict."""
 
-import shutil
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,23 +16,19 @@ from studies.answers.verdicts import verdicts
 from studies.design.freezing import frozen_for, protocol_of
 from studies.training.later_scores import Asked, add_later_scores, measure
 from studies.training.seeds import Seeds
-from tests.studies.stored_models import Desk, plan
+from tests.studies.stored_models import Desk, copied, done_in, plan
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     """A database with two seeds of each of two arms, with weights."""
-    desk = Desk(tmp_path_factory.mktemp("made"))
-    desk.do(plan())
-    desk.ledger.close()
-    return desk
+    return done_in(tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture
 def url(made: Desk, tmp_path: Path) -> str:
     """The same, to be added to."""
-    shutil.copytree(made.folder.parent, tmp_path, dirs_exist_ok=True)
-    return f"sqlite:///{tmp_path / 'sandbox.db'}"
+    return copied(made, tmp_path)
 
 
 def values(url: str, run: Run, length: int, split: str = "test") -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """A stored model comes back as it was scored, or it is said why it does not."""
 
 import json
-import shutil
 import sqlite3
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from registry.plugins import load as load_plugin
 from store import Results, StoreError
 from studies.training.execute import execute
 from studies.training.settings import check_run
-from tests.studies.stored_models import Desk, plan
+from tests.studies.stored_models import Desk, copied, done_in, plan
 
 PART = """
 from registry import register
@@ -30,17 +29,13 @@ TOKENS = torch.tensor([[1, 2, 3, 1, 2], [3, 3, 1, 2, 2]])
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     """A database with two seeds of each of two arms, with weights."""
-    desk = Desk(tmp_path_factory.mktemp("made"))
-    desk.do(plan())
-    desk.ledger.close()
-    return desk
+    return done_in(tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture
 def url(made: Desk, tmp_path: Path) -> str:
     """The same, to be spoilt."""
-    shutil.copytree(made.folder.parent, tmp_path, dirs_exist_ok=True)
-    return f"sqlite:///{tmp_path / 'sandbox.db'}"
+    return copied(made, tmp_path)
 
 
 def files(url: str) -> list[Path]:
