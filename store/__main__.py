@@ -22,7 +22,7 @@ COMMANDS = {
 
 def command_line(names: Sequence[str] = tuple(COMMANDS)) -> "typer.Typer":
     """Return the command line with all commands, or with those of these names alone."""
-    from store.commands.app import app, new_app
+    from store.cli.options import app, new_app
 
     for home in dict.fromkeys(COMMANDS[name] for name in names):
         import_module(f"store.commands.{home}")

@@ -8,10 +8,10 @@ from typing import Any
 
 from registry.problems import ConfigError
 from registry.table import DuplicateNameError, UnknownNameError
-from store.checks import check
+from store.encoding import fingerprint
 from store.errors import StoreError
+from store.maintenance import check
 from store.results import Results
-from store.values import fingerprint
 from studies.bundle.contents import PLAN
 from studies.bundle.manifest import NAME, wrong_files
 from studies.conducting.recall import plan_of

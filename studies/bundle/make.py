@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import StoreError
-from store.extracting import extract, seal, url_of
+from store.maintenance import extract, seal, url_of
 from store.results import Results
 from studies.bundle.contents import database_of, write_configs, write_environment, write_plan
 from studies.bundle.manifest import NAME, digest_of, write_manifest

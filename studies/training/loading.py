@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from registry.plugins import load as load_plugin
-from store.model_files import ModelFiles
 from store.results import Results
+from store.weights import ModelFiles
 from studies.errors import ModelError
 from studies.training.identity import components
 from studies.training.models import build_model
