@@ -12,9 +12,7 @@ if TYPE_CHECKING:
 # Each with the module that holds it, as `--help` lists them: what is there, one run, questions, the
 # file.
 COMMANDS = {
-    **dict.fromkeys(("studies",), "studies"),
-    **dict.fromkeys(("runs", "scores", "curves", "export"), "rows"),
-    **dict.fromkeys(("show", "diff"), "single"),
+    **dict.fromkeys(("studies", "runs", "scores", "curves", "export", "show", "diff"), "rows"),
     **dict.fromkeys(("lengths", "best", "cost", "failures", "changed"), "questions"),
     **dict.fromkeys(("sql", "schema", "check", "backup", "upgrade", "prune"), "files"),
 }
@@ -25,7 +23,7 @@ def command_line(names: Sequence[str] = tuple(COMMANDS)) -> "typer.Typer":
     from store.cli.options import app, new_app
 
     for home in dict.fromkeys(COMMANDS[name] for name in names):
-        import_module(f"store.commands.{home}")
+        import_module(f"store.cli.{home}")
     made = {getattr(one.callback, "__name__", ""): one for one in app.registered_commands}
     chosen = new_app()
     chosen.registered_commands = [made[name] for name in names]

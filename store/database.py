@@ -489,8 +489,6 @@ def _copy(engine: Engine) -> str:
 # Databases limit the values in one statement; 999 is the smallest limit of a SQLite still met.
 MOST_VALUES = 900
 
-T = TypeVar("T")
-
 
 def chunks(items: Iterable[T], values: int = 1) -> Iterator[list[T]]:
     """Cut items into lists that fit into one statement, at so many values an item."""

@@ -72,12 +72,16 @@ from store.weights import ModelFiles
 
 __all__ = ["Claim", "Ledger", "PlannedRun"]
 
-
 T = TypeVar("T")
 
 
-class Keeper:
-    """Writes environments, studies, frozen protocols, models and later scores; see `Ledger`."""
+class Ledger:
+    """The runs of a database, for those that plan and do them.
+
+    Each method is one short transaction, so many processes may share a database. A run is done by
+    the worker that claims it, until its lease runs out; a result is written only by the claim that
+    still owns the run.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -85,66 +89,6 @@ class Keeper:
     def close(self) -> None:
         """Close the connections. The ledger may be used again after it."""
         self._engine.dispose()
-
-    def environment(self, facts: Mapping[str, object]) -> int:
-        """Store facts about machine and packages, once; return their id."""
-        kept = plain_dict(facts, "environment")
-        return self._transact(lambda session: add_environment(session, kept))
-
-    def describe_study(self, name: str, description: str) -> str | None:
-        """Set the description of a study, new or not; return what it was, None if it had none."""
-        return self._transact(lambda session: describe_study(session, name, description))
-
-    def freeze(
-        self, study: str, protocol: Mapping[str, object], run_ids: Sequence[int] | None = None
-    ) -> Frozen:
-        """Keep the plan of a study as it is now; one equal to a kept plan changes nothing.
-
-        `runs_before` of the answer says whether a confirming run of the study had begun when this
-        plan was first frozen; of `run_ids` alone, where these are the runs that it is about.
-
-        Raises:
-            StoreError: If the protocol holds what cannot be stored.
-        """
-        kept = plain_dict(protocol, "protocol")
-        return self._transact(lambda session: freeze_protocol(session, study, kept, run_ids))
-
-    def save_model(self, run_id: int, *, path: str, sha256: str, size_bytes: int) -> None:
-        """Note where the weights of a run were saved, in place of an older note of that path.
-
-        A run that is planned anew loses its models, as it does its results.
-
-        Raises:
-            StoreError: If there is no such run, or `sha256` is not 64 hexadecimal digits.
-        """
-        row = model_row(run_id, path, sha256, size_bytes)
-        self._transact(lambda session: add_model(session, row))
-
-    def add_scores(
-        self, run_id: int, scores: Iterable[object], *, source: str | None = None
-    ) -> None:
-        """Add scores to a run that is done, such as those of lengths evaluated later.
-
-        Scores are given as to `finish`. One that is there already, of the same split, length,
-        metric and bin, is replaced. `source` says what measured them.
-
-        Raises:
-            StoreError: If there is no such run, it is not done, or a value cannot be stored.
-        """
-        rows = score_rows(run_id, scores, source, now())
-        self._transact(lambda session: add_later_scores(session, run_id, rows))
-
-    def _transact(self, work: Callable[[Session], T]) -> T:
-        return transact(self._engine, work)
-
-
-class Ledger(Keeper):
-    """The runs of a database, for those that plan and do them.
-
-    Each method is one short transaction, so many processes may share a database. A run is done by
-    the worker that claims it, until its lease runs out; a result is written only by the claim that
-    still owns the run.
-    """
 
     @classmethod
     def create(cls, url: str) -> "Ledger":
@@ -309,8 +253,59 @@ class Ledger(Keeper):
         """Return the parts that a run's `code_hash` stands for; none where it was not noted."""
         return self._transact(lambda session: read_components(session, code_hash))
 
+    def environment(self, facts: Mapping[str, object]) -> int:
+        """Store facts about machine and packages, once; return their id."""
+        kept = plain_dict(facts, "environment")
+        return self._transact(lambda session: add_environment(session, kept))
+
+    def describe_study(self, name: str, description: str) -> str | None:
+        """Set the description of a study, new or not; return what it was, None if it had none."""
+        return self._transact(lambda session: describe_study(session, name, description))
+
+    def freeze(
+        self, study: str, protocol: Mapping[str, object], run_ids: Sequence[int] | None = None
+    ) -> Frozen:
+        """Keep the plan of a study as it is now; one equal to a kept plan changes nothing.
+
+        `runs_before` of the answer says whether a confirming run of the study had begun when this
+        plan was first frozen; of `run_ids` alone, where these are the runs that it is about.
+
+        Raises:
+            StoreError: If the protocol holds what cannot be stored.
+        """
+        kept = plain_dict(protocol, "protocol")
+        return self._transact(lambda session: freeze_protocol(session, study, kept, run_ids))
+
+    def save_model(self, run_id: int, *, path: str, sha256: str, size_bytes: int) -> None:
+        """Note where the weights of a run were saved, in place of an older note of that path.
+
+        A run that is planned anew loses its models, as it does its results.
+
+        Raises:
+            StoreError: If there is no such run, or `sha256` is not 64 hexadecimal digits.
+        """
+        row = model_row(run_id, path, sha256, size_bytes)
+        self._transact(lambda session: add_model(session, row))
+
+    def add_scores(
+        self, run_id: int, scores: Iterable[object], *, source: str | None = None
+    ) -> None:
+        """Add scores to a run that is done, such as those of lengths evaluated later.
+
+        Scores are given as to `finish`. One that is there already, of the same split, length,
+        metric and bin, is replaced. `source` says what measured them.
+
+        Raises:
+            StoreError: If there is no such run, it is not done, or a value cannot be stored.
+        """
+        rows = score_rows(run_id, scores, source, now())
+        self._transact(lambda session: add_later_scores(session, run_id, rows))
+
     def _change(self, statement: Update) -> bool:
         return self._transact(lambda session: change(session, statement))
+
+    def _transact(self, work: Callable[[Session], T]) -> T:
+        return transact(self._engine, work)
 
 
 PLANNED_FACTS = ("config_id", "code_hash", "environment_id", "provenance")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -19,21 +19,40 @@ from store.queries import (
     read_components,
     read_runs,
 )
-from store.records import Component, Curve, Frozen, Model, Records, Run, Score
+from store.records import (
+    Best,
+    Changed,
+    Component,
+    Cost,
+    Curve,
+    Failure,
+    Frozen,
+    Model,
+    Reach,
+    Records,
+    Run,
+    Score,
+    Summary,
+)
 from store.where import RUN_COLUMNS, SCORE_COLUMNS, Selection
 
-if TYPE_CHECKING:
-    from store.records import Best, Changed, Cost, Failure, Reach, Summary
-
-
+T = TypeVar("T")
 ANY_ORDER = Order()
 
 
-class Reader:
-    """Reads a database and changes nothing in it.
+class Results:
+    """The runs of an existing database, read only.
+
+    Every query takes the same keywords: `study`, `task`, `arm`, `status`, `seed`, or a kind of part
+    such as `position="rope"`, each one value or several; `phase`, which is "confirm" unless asked
+    otherwise (None or "all" for every phase); `current=True` for those runs alone that the last
+    call of their study asked for; and `where`, a condition in Python's syntax:
+
+        Results("sqlite:///sandbox.db").scores(where='length > 40 and metric == "accuracy"').frame()
 
     Raises:
-        StoreError: If the database is missing, damaged, not ours or of another version.
+        StoreError: If the database is missing, damaged, not ours or of another version, or if a
+            query names what does not exist.
     """
 
     def __init__(self, url: str) -> None:
@@ -43,17 +62,65 @@ class Reader:
         """Close the connections. The results may be read again after it."""
         self._engine.dispose()
 
-    def _transact(self, work: Callable[[Session], T]) -> T:
-        return transact(self._engine, work)
+    def runs(
+        self,
+        *,
+        where: str | None = None,
+        phase: object = "confirm",
+        current: bool = False,
+        sort: str | None = None,
+        limit: int | None = None,
+        **match: object,
+    ) -> Records[Run]:
+        """Return the runs, in the order of their ids unless `sort` says otherwise."""
+        return self._records("runs", Selection(where, phase, current, match), Order(sort, limit))
+
+    def scores(
+        self,
+        *,
+        where: str | None = None,
+        phase: object = "confirm",
+        current: bool = False,
+        sort: str | None = None,
+        limit: int | None = None,
+        **match: object,
+    ) -> Records[Score]:
+        """Return the scores, by run; also chosen by `split`, `length`, `metric`, `n` or `bin`.
+
+        Each carries the config options that vary among the runs it was chosen with.
+        """
+        return self._records("scores", Selection(where, phase, current, match), Order(sort, limit))
+
+    def curves(
+        self,
+        *,
+        where: str | None = None,
+        phase: object = "confirm",
+        current: bool = False,
+        sort: str | None = None,
+        limit: int | None = None,
+        **match: object,
+    ) -> Records[Curve]:
+        """Return the points of training curves, by run, metric and step; also by `metric`."""
+        return self._records("curves", Selection(where, phase, current, match), Order(sort, limit))
 
     @contextmanager
-    def _reading(self) -> Generator[Session]:
+    def stream(
+        self, kind: str, selection: Selection, order: Order = ANY_ORDER
+    ) -> Generator[Callable[[], Found[Any]]]:
+        """Read "runs", "scores" or "curves" one after the other, however many there are.
+
+        Yields a function that finds them, afresh at each call; all calls see the same moment.
+
+        Raises:
+            StoreError: If the selection names what is not there, or the database cannot be read.
+        """
         with reading(self._engine) as session:
-            yield session
+            yield lambda: FIND[kind](session, selection, order)
 
-
-class Lookups(Reader):
-    """The part of `Results` that looks things up."""
+    def count_superseded(self, kind: str, selection: Selection) -> int:
+        """Count the superseded runs behind the "runs", "scores" or "curves" of a selection."""
+        return self._transact(lambda session: count_superseded(session, kind, selection))
 
     def run(self, run_id: int) -> Run:
         """Return the run of this id.
@@ -156,13 +223,9 @@ class Lookups(Reader):
             raise StoreError(f"no environment has the id {environment_id}")
         return found
 
-
-class Asking(Reader):
-    """The part of `Results` that answers questions; the keywords choose runs as elsewhere."""
-
     def best(
         self, *, where: str | None = None, current: bool = True, **match: object
-    ) -> "Records[Best]":
+    ) -> Records[Best]:
         """Return what tuning chose: the setting of lowest validation nll in each search.
 
         A search is what one arm of a study tried on a task under settings that are else the same.
@@ -172,7 +235,6 @@ class Asking(Reader):
         are left out unless `current=False`.
         """
         from store.best import find_best
-        from store.records import Best
 
         if "phase" in match:
             raise StoreError("best is chosen among the tune runs, so it takes no phase")
@@ -187,7 +249,7 @@ class Asking(Reader):
         phase: object = "confirm",
         current: bool = True,
         **match: object,
-    ) -> "Records[Summary]":
+    ) -> Records[Summary]:
         """Return means over seeds with their intervals, for scores grouped by these names.
 
         A name is a field of runs or scores, a kind of part such as "position", or a dotted config
@@ -195,7 +257,6 @@ class Asking(Reader):
         runs are left out unless `current=False`.
         """
         from store.grouping import summaries
-        from store.records import Summary
 
         selection = Selection(where, phase, current, match)
         found = self._transact(lambda session: summaries(session, selection, by))
@@ -211,14 +272,13 @@ class Asking(Reader):
         phase: object = "confirm",
         current: bool = True,
         **match: object,
-    ) -> "Records[Reach]":
+    ) -> Records[Reach]:
         """Return at which length the mean of each arm falls below a level.
 
         Lengths are taken in order from the longest that was trained; the first at which the mean
         over seeds is below the level, or at which a value lacks in every seed, is where it falls.
         """
         from store.grouping import reaches
-        from store.records import Reach
 
         given = {**match, "metric": metric, "split": split}
         selection = Selection(where, phase, current, given)
@@ -233,10 +293,9 @@ class Asking(Reader):
         phase: object = "confirm",
         current: bool = True,
         **match: object,
-    ) -> "Records[Cost]":
+    ) -> Records[Cost]:
         """Return what each arm costs beside its mean of a metric, over all lengths or `length`."""
         from store.grouping import costs
-        from store.records import Cost
 
         given = {**match, "metric": metric, "split": split}
         selection = Selection(where, phase, current, given)
@@ -249,10 +308,9 @@ class Asking(Reader):
         phase: object = "all",
         current: bool = True,
         **match: object,
-    ) -> "Records[Failure]":
+    ) -> Records[Failure]:
         """Return the runs that diverged, failed or do not apply, by arm, setting and reason."""
         from store.grouping import failures
-        from store.records import Failure
 
         selection = Selection(where, phase, current, match)
         return Records(self._transact(lambda session: failures(session, selection)), Failure)
@@ -264,93 +322,16 @@ class Asking(Reader):
         phase: object = "all",
         current: bool = False,
         **match: object,
-    ) -> "Records[Changed]":
+    ) -> Records[Changed]:
         """Return the parts whose source is not what runs were done with, and those runs.
 
         The file of a part is looked for where an import would look, or under its own path; nothing
         is imported.
         """
         from store.provenance import changed
-        from store.records import Changed
 
         selection = Selection(where, phase, current, match)
         return Records(self._transact(lambda session: changed(session, selection)), Changed)
-
-
-class Results(Lookups, Asking):
-    """The runs of an existing database, read only.
-
-    Every query takes the same keywords: `study`, `task`, `arm`, `status`, `seed`, or a kind of part
-    such as `position="rope"`, each one value or several; `phase`, which is "confirm" unless asked
-    otherwise (None or "all" for every phase); `current=True` for those runs alone that the last
-    call of their study asked for; and `where`, a condition in Python's syntax:
-
-        Results("sqlite:///sandbox.db").scores(where='length > 40 and metric == "accuracy"').frame()
-
-    Raises:
-        StoreError: If the database is missing, damaged, not ours or of another version, or if a
-            query names what does not exist.
-    """
-
-    def runs(
-        self,
-        *,
-        where: str | None = None,
-        phase: object = "confirm",
-        current: bool = False,
-        sort: str | None = None,
-        limit: int | None = None,
-        **match: object,
-    ) -> Records[Run]:
-        """Return the runs, in the order of their ids unless `sort` says otherwise."""
-        return self._records("runs", Selection(where, phase, current, match), Order(sort, limit))
-
-    def scores(
-        self,
-        *,
-        where: str | None = None,
-        phase: object = "confirm",
-        current: bool = False,
-        sort: str | None = None,
-        limit: int | None = None,
-        **match: object,
-    ) -> Records[Score]:
-        """Return the scores, by run; also chosen by `split`, `length`, `metric`, `n` or `bin`.
-
-        Each carries the config options that vary among the runs it was chosen with.
-        """
-        return self._records("scores", Selection(where, phase, current, match), Order(sort, limit))
-
-    def curves(
-        self,
-        *,
-        where: str | None = None,
-        phase: object = "confirm",
-        current: bool = False,
-        sort: str | None = None,
-        limit: int | None = None,
-        **match: object,
-    ) -> Records[Curve]:
-        """Return the points of training curves, by run, metric and step; also by `metric`."""
-        return self._records("curves", Selection(where, phase, current, match), Order(sort, limit))
-
-    @contextmanager
-    def stream(
-        self, kind: str, selection: Selection, order: Order = ANY_ORDER
-    ) -> Generator[Callable[[], Found[Any]]]:
-        """Read "runs", "scores" or "curves" one after the other, however many there are.
-
-        Yields a function that finds them, afresh at each call; all calls see the same moment.
-
-        Raises:
-            StoreError: If the selection names what is not there, or the database cannot be read.
-        """
-        with self._reading() as session:
-            yield lambda: FIND[kind](session, selection, order)
-
-    def count_superseded(self, kind: str, selection: Selection) -> int:
-        """Count the superseded runs behind the "runs", "scores" or "curves" of a selection."""
-        return self._transact(lambda session: count_superseded(session, kind, selection))
 
     def _records(self, kind: str, selection: Selection, order: Order) -> Records[Any]:
         def work(session: Session) -> Records[Any]:
@@ -359,5 +340,5 @@ class Results(Lookups, Asking):
 
         return self._transact(work)
 
-
-T = TypeVar("T")
+    def _transact(self, work: Callable[[Session], T]) -> T:
+        return transact(self._engine, work)
