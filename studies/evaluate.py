@@ -99,7 +99,7 @@ def _of_ids(results: "Results", ids: Sequence[int]) -> list["Run"]:
 
 def _of_study(results: "Results", study: str) -> list["Run"]:
     """The runs of a study that have weights, those that its last call asked for."""
-    from registry.table import UnknownNameError
+    from registry.errors import UnknownNameError
     from studies.errors import ModelError
 
     if study not in results.studies():

@@ -152,7 +152,7 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
     """Do the run in this process, anew if it was done before, and store it."""
     import torch
 
-    from registry.threads import threads
+    from registry.build import threads
     from store.connection import make_engine
     from store.environment import environment_facts, git_facts
     from store.ledger import Ledger

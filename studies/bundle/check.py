@@ -6,8 +6,7 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
-from registry.problems import ConfigError
-from registry.table import DuplicateNameError, UnknownNameError
+from registry.errors import ConfigError, DuplicateNameError, UnknownNameError
 from store.checks import check
 from store.errors import StoreError
 from store.results import Results

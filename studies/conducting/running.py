@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from registry.config import hash_of, without_defaults
-from registry.table import UnknownNameError
+from registry.errors import UnknownNameError
 from studies.answers.alternatives import alternatives
 from studies.answers.answer import ArmResult, gather_results
 from studies.answers.searching import grow, points

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from registry.problems import ConfigError, Problem
+from registry.errors import ConfigError, Problem
 
 
 def device_named(name: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from registry.config import EncoderConfig
-from registry.problems import Problem
+from registry.errors import Problem
 
 
 def with_its_place(problem: Problem, settings: type[BaseModel]) -> Problem:

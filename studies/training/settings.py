@@ -19,7 +19,7 @@ import studies.probes  # announces its table, as the next one does
 import studies.tasks  # noqa: F401
 from registry.choices import STRICT, Choice, resolve
 from registry.config import EncoderConfig
-from registry.problems import ConfigError, problems_of
+from registry.errors import ConfigError, problems_of
 from studies.training.misplaced import with_its_place
 from studies.training.references import refers
 from studies.training.schedules import Schedule
