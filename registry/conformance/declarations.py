@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from registry.conformance.checks import NotApplicable, insist, promise
-from registry.conformance.trial import other_values
 from registry.conformance.subject import HEADS, Subject, is_accepted, moved, ragged, tokens
+from registry.conformance.trial import other_values
 from registry.options import options_of
 from variants.positions.position import BeyondTableError
 

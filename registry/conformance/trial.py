@@ -10,7 +10,15 @@ from typing import Any, Literal, get_args, get_origin
 import torch
 
 from registry.build import threads
-from registry.conformance.checks import Broken, NotApplicable, Promise, Result, Status, known, place_of
+from registry.conformance.checks import (
+    Broken,
+    NotApplicable,
+    Promise,
+    Result,
+    Status,
+    known,
+    place_of,
+)
 from registry.conformance.subject import Subject, is_accepted
 from registry.errors import ConfigError, Problem
 from registry.options import holds_tensor, options_of
