@@ -10,7 +10,8 @@ import torch
 from studies.acceptance_checks.check import Check, Told, insist
 from studies.acceptance_checks.structure import ours, weights_of
 from studies.acceptance_checks.subject import Subject
-from studies.training.loop import batch_loss, parameter_groups
+from studies.scoring import batch_loss
+from studies.training.loop import parameter_groups
 from variants.masks import Dense, Padding
 
 STEPS = 2

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from studies.scoring import logits_of
 from studies.tasks.task import Batch, Task
-from studies.training.evaluation import logits_of
 from studies.training.models import build_model
 from studies.training.outcome import Work
 from studies.training.settings import task_of

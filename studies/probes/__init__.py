@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from registry.registry import Registry
 
 if TYPE_CHECKING:
-    from studies.probes.probe import Probe, Scene
+    from studies.probes.probe import Probe, ProbeContext, Scene
 
-__all__ = ["Probe", "Scene", "probes"]
+__all__ = ["Probe", "ProbeContext", "Scene", "probes"]
 
 probes = Registry(
     kind="probe",
