@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from registry.promises.promise import insist
+from registry.promises.promise import NotApplicable, insist
 from studies.acceptance_checks.check import Layer, Passed, Subject, weights_of
 from studies.training.loop import batch_loss, parameter_groups
 from variants.masks import Dense, Padding
@@ -128,6 +128,11 @@ def a_query_that_may_see_nothing_gets_nothing(subject: Subject) -> Passed:
     allowed = torch.ones(seq, seq, dtype=torch.bool)
     allowed[1] = False
     mask = Dense(allowed.to(tokens.device))
+    position: Any = encoder.positions[0]
+    try:
+        encoder.attention.check(mask, position)
+    except ValueError as reason:
+        raise NotApplicable(str(reason)) from None
     with torch.no_grad():
         found = encoder(tokens, mask=mask)
     insist(bool(found.hidden.isfinite().all()), "an empty row of the mask makes states nan")

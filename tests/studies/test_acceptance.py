@@ -281,6 +281,12 @@ def test_gains_that_start_at_zero_get_a_gradient_soon() -> None:
     assert failed(found) == set()
 
 
+def test_an_attention_that_refuses_a_mask_is_not_asked_about_it() -> None:
+    found = findings(subject(attention="linear"), "numerics")
+    assert failed(found) == set()
+    assert found["a_query_that_may_see_nothing_gets_nothing"].status == "not applicable"
+
+
 def test_a_module_of_another_kind_is_asked_what_it_can_be_asked() -> None:
     """One that answers every token, with a task that asks so."""
     training = STUDY.budgets["quick"].settings["training"]
