@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from registry.promises.promise import Broken, NotApplicable
+from studies.scoring import logits_of
 from studies.tasks.task import Batch, Task
-from studies.training.evaluation import logits_of
 from studies.training.models import build_model
 from studies.training.outcome import Work
 from studies.training.settings import task_of

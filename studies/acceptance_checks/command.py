@@ -158,8 +158,7 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
     from store.ledger import Ledger
     from store.records import FINISHED
     from studies.conducting.worker import is_alive, this_process
-    from studies.training.devices import device_facts, device_named
-    from studies.training.execute import execute
+    from studies.training.execute import device_facts, device_named, execute
     from studies.training.outcome import Outcome
 
     chosen: Any = device_named(device)

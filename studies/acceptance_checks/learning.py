@@ -8,7 +8,8 @@ from torch import nn
 
 from registry.promises.promise import insist
 from studies.acceptance_checks.check import Layer, Passed, Subject
-from studies.training.evaluation import evaluate, judged, predict
+from studies.scoring import judged, predict
+from studies.training.evaluation import evaluate
 from studies.training.loop import Curves, train
 from studies.training.models import width_of
 from studies.training.settings import Training

@@ -9,7 +9,8 @@ import torch
 
 from registry.promises.promise import NotApplicable, insist
 from studies.acceptance_checks.check import Layer, Passed, Subject, weights_of
-from studies.training.loop import batch_loss, parameter_groups
+from studies.scoring import batch_loss
+from studies.training.loop import parameter_groups
 from variants.masks import Dense, Padding
 
 LAYER = Layer("numerics")

@@ -127,7 +127,7 @@ def application(
         from studies.conducting.preview import describe_plan, preview
         from studies.conducting.ready import ready
         from studies.conducting.running import Call, run
-        from studies.training.devices import device_named
+        from studies.training.execute import device_named
 
         with errors():
             told = _told(arms, seeds)

@@ -62,7 +62,7 @@ def run(plan: Plan, call: Call) -> "list[Verdict]":
     from store.ledger import Ledger
     from store.results import Results
     from studies.conducting.search import Trials
-    from studies.training.devices import device_facts
+    from studies.training.execute import device_facts
 
     call.check(plan)
     if call.report is not None:

@@ -100,8 +100,8 @@ def _built(config: RunConfig) -> "nn.Module":
         ConfigError: If its encoder or its function refuses its options.
         BrokenModelError: If what builds it raises anything else.
     """
+    from studies.seeds import Seeds
     from studies.training.models import build_model
-    from studies.training.seeds import Seeds
 
     with model_is_built():
         return build_model(config, Seeds(0, 0))

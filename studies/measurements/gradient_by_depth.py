@@ -8,7 +8,7 @@ from torch import nn
 
 from registry.builder import build_encoder
 from registry.problems import ConfigError, Problem
-from studies.training.loop import batch_loss
+from studies.scoring import batch_loss
 from studies.training.outcome import Measured, Outcome, Work
 from studies.training.settings import task_of
 from variants.encoder import Encoder

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from registry.table import Table
 
 if TYPE_CHECKING:
-    from studies.probes.probe import Probe, Scene
+    from studies.probes.probe import Probe, ProbeContext, Scene
 
-__all__ = ["Probe", "Scene", "probes"]
+__all__ = ["Probe", "ProbeContext", "Scene", "probes"]
 
 probes = Table(
     kind="probe",

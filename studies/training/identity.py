@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 # What numbers rest on besides the parts that a config names.
 SKELETON = ("variants.encoder", "variants.block", "variants.multihead", "variants.embedding")
-TRAINING = tuple(
-    f"studies.training.{name}"
-    for name in ("train_and_score", "loop", "schedules", "data", "seeds", "evaluation")
+TRAINING = (
+    *("studies.training.execute", "studies.training.loop", "studies.training.schedules"),
+    *("studies.training.data", "studies.training.evaluation"),
+    *("studies.seeds", "studies.scoring"),
 )
 
 

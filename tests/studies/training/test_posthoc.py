@@ -14,8 +14,8 @@ from studies.answers.answer import gather_results
 from studies.answers.printing import print_answer
 from studies.answers.verdicts import verdicts
 from studies.design.freezing import frozen_for, protocol_of
-from studies.training.later_scores import Asked, add_later_scores, measure
-from studies.training.seeds import Seeds
+from studies.seeds import Seeds
+from studies.training.posthoc import Asked, add_later_scores, measure
 from tests.studies.stored_models import Desk, copied, done_in, plan
 
 

@@ -6,12 +6,12 @@ import torch
 from torch import Tensor, nn
 
 from registry import build_encoder
-from studies.probes.probe import Scene
-from studies.training.seeds import Seeds
+from studies.probes.probe import ProbeContext
+from studies.seeds import Seeds
 from studies.training.settings import check_run, task_of
 
 
-def scene(task: Any = "shift", **encoder: Any) -> Scene:
+def context(task: Any = "shift", **encoder: Any) -> ProbeContext:
     """An encoder as it is initialized, before a task."""
     made = task_of(check_run({"task": task}).task)
     sizes = {"vocab_size": made.vocab_size, "n_classes": made.n_classes, "readout": made.readout}
@@ -25,7 +25,7 @@ def scene(task: Any = "shift", **encoder: Any) -> Scene:
     )
     assert config.encoder is not None
     model = build_encoder(config.encoder, seed=3).eval()
-    return Scene(model, made, config, Seeds(0, 0), torch.device("cpu"))
+    return ProbeContext(model, made, config, Seeds(0, 0), torch.device("cpu"))
 
 
 class Gru(nn.Module):
@@ -39,7 +39,7 @@ class Gru(nn.Module):
         return self.gru(self.table(tokens))[0]
 
 
-def gru() -> Scene:
+def gru() -> ProbeContext:
     """The same before a model that is no encoder."""
-    made = scene()
-    return Scene(Gru().eval(), made.task, made.config, made.seeds, made.device)
+    made = context()
+    return ProbeContext(Gru().eval(), made.task, made.config, made.seeds, made.device)

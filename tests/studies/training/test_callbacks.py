@@ -6,12 +6,11 @@ import pytest
 import torch
 from torch import nn
 
+from studies.seeds import Seeds
+from studies.training.callbacks import StoppingCriterion, checkpoints
 from studies.training.execute import execute
-from studies.training.fit import Fit
 from studies.training.outcome import Outcome
-from studies.training.seeds import Seeds
 from studies.training.settings import Training, Until, check_run, task_of
-from studies.training.watching import checkpoints
 
 CPU = torch.device("cpu")
 RUN: dict[str, Any] = {
@@ -122,7 +121,7 @@ def test_a_model_that_knows_the_answers_fits_at_the_first_look() -> None:
 
     config = check_run({**RUN, "training": {**RUN["training"], "until": {}}})
     task = task_of(config.task)
-    fit = Fit(task, config.training, Seeds(0, 0), CPU)
+    fit = StoppingCriterion(task, config.training, Seeds(0, 0), CPU)
 
     assert fit.look(Knows(), 1)
     assert [(point.step, point.value) for point in fit.points] == [(1, 1.0)]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from registry import build_encoder
-from studies.training.lost_activations import first_lost, told
+from studies.training.loop import first_nonfinite_module, place_of
 from variants import Encoder
 
 
@@ -16,7 +16,7 @@ def build() -> Encoder:
 
 
 def lost(encoder: Encoder) -> str | None:
-    return first_lost(encoder, lambda: encoder(torch.tensor([[1, 2, 3, 4]])))
+    return first_nonfinite_module(encoder, lambda: encoder(torch.tensor([[1, 2, 3, 4]])))
 
 
 @pytest.mark.parametrize("path", ["blocks.1.feedforward.to_hidden", "blocks.2.attention.to_v"])
@@ -26,7 +26,7 @@ def test_the_innermost_module_at_fault_is_named_with_its_layer(path: str) -> Non
     with torch.no_grad():
         weight[0] = torch.inf
     assert lost(encoder) == path
-    assert told(path).endswith(f"those of layer {path[7]} ({path})")
+    assert place_of(path).endswith(f"those of layer {path[7]} ({path})")
 
 
 def test_a_row_whose_squares_overflow_is_lost_in_the_norm_that_meets_it() -> None:
@@ -40,5 +40,5 @@ def test_a_row_whose_squares_overflow_is_lost_in_the_norm_that_meets_it() -> Non
 def test_nothing_is_told_of_a_sound_model() -> None:
     encoder = build()
     assert lost(encoder) is None
-    assert told(None) == ""
+    assert place_of(None) == ""
     assert not any(module._forward_hooks for module in encoder.modules())

@@ -9,15 +9,16 @@ import torch
 from registry.problems import ConfigError, Problem
 from registry.threads import threads
 from studies.errors import ModelError
+from studies.scoring import Measured
+from studies.seeds import Seeds
 from studies.training.evaluation import evaluate
-from studies.training.loading import config_of, load
-from studies.training.outcome import Measured
-from studies.training.seeds import Seeds
+from studies.training.saved_models import config_of, load
 from studies.training.settings import RunConfig, task_of
 
 if TYPE_CHECKING:
     from store.ledger import Ledger
     from store.records import Run
+
 
 SOURCE = "studies.evaluate"
 """What later scores name as their source; the run itself names none."""

@@ -8,6 +8,7 @@ from registry.builder import seed_of
 if TYPE_CHECKING:
     import torch
 
+
 Purpose = Literal["data", "init", "order", "dropout", "positions", "evaluation"]
 
 
