@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from registry.promises.promise import Broken, NotApplicable
+from registry.conformance.checks import Broken, NotApplicable
 from studies.scoring import logits_of
 from studies.tasks.task import Batch, Task
 from studies.training.models import build_model

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from registry.promises.promise import insist
+from registry.conformance.checks import insist
 from studies.acceptance_checks.check import Layer, Passed, Subject
 from studies.scoring import judged, predict
 from studies.training.evaluation import evaluate

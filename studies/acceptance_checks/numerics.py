@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from registry.promises.promise import NotApplicable, insist
+from registry.conformance.checks import NotApplicable, insist
 from studies.acceptance_checks.check import Layer, Passed, Subject, weights_of
 from studies.scoring import batch_loss
 from studies.training.loop import parameter_groups

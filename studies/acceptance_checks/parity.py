@@ -11,7 +11,7 @@ from einops import rearrange
 from jaxtyping import Bool
 from torch import Tensor, nn
 
-from registry.promises.promise import NotApplicable, insist
+from registry.conformance.checks import NotApplicable, insist
 from studies.acceptance_checks.check import Layer, Passed, Subject
 from variants.encoder import Encoder
 from variants.masks import Padding

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from registry.promises.promise import insist
+from registry.conformance.checks import insist
 from studies.acceptance_checks.check import Layer, Passed, Subject, weights_of
 
 LAYER = Layer("structure")
