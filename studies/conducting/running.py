@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from registry.config import hash_of, without_defaults
-from registry.table import UnknownNameError
+from registry.errors import UnknownNameError
 from studies.answers.alternatives import alternatives
 from studies.answers.answer import ArmResult, gather_results
 from studies.answers.searching import grow, points
@@ -62,7 +62,7 @@ def run(plan: Plan, call: Call) -> "list[Verdict]":
     from store.provenance import environment_facts, git_facts
     from store.results import Results
     from studies.conducting.search import Trials
-    from studies.training.devices import device_facts
+    from studies.training.execute import device_facts
 
     call.check(plan)
     if call.report is not None:

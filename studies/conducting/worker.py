@@ -151,7 +151,7 @@ class _Worker:
         # A worker that lost the run writes none; else the lease lasts until the run is stored.
         if not wanted or outcome.model is None or not ledger.renew(claim, LEASE_SECONDS):
             return None
-        from studies.training.weights import content_of
+        from studies.training.saved_models import content_of
 
         return self.files.write(claim, content_of(outcome.model, claim.run))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from registry import ConfigError, UnknownNameError
-from registry.builder import build_encoder
+from registry.build import build_encoder
 from studies.conducting.preview import preview
 from studies.conducting.ready import ready
 from studies.design.checking import plan_problems
