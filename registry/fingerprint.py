@@ -12,7 +12,7 @@ import sysconfig
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple, TypeGuard, cast
@@ -50,9 +50,16 @@ def origin(part: type) -> str:
     return f"{part.__module__}:{part.__qualname__}"
 
 
-def is_plugin(part: type) -> bool:
-    """Does this class come from outside our packages?"""
-    return _top(_real_name(part.__module__)) not in OURS
+def find(name: str) -> Module:
+    """A module of ours."""
+    file = _ours(name)
+    assert file is not None, name
+    return Module(name, file)
+
+
+def is_ours(thing: type | str) -> bool:
+    """Does this class, or the module of this name, ship with our packages?"""
+    return _top(_real_name(thing if isinstance(thing, str) else thing.__module__)) in OURS
 
 
 def hash_of_class(part: type) -> str:
@@ -101,12 +108,9 @@ def _walk(root: Module, beside: Collection[str]) -> dict[Path, str]:
         module = waiting.pop()
         if module.file not in found:
             found[module.file] = module.name
-            near = {
-                home: None
-                for one in _source_of(module.file).imports
-                for home in _homes(module, one)
-            }
-            waiting += [home for home in near if not _is_within(home.name, beside)]
+            imports = _source_of(module.file).imports
+            near = (home for one in imports for home in _homes(module, one))
+            waiting += (home for home in near if not _is_within(home.name, beside))
     for file, name in list(found.items()):
         for package in _packages_of(Module(name, file)):
             found.setdefault(package.file, package.name)
@@ -228,14 +232,14 @@ def _below(folder: Path, name: str) -> Path | None:
 
 def _on_path(name: str) -> Path | None:
     """The file of a module that is not imported yet; nothing is run to find it."""
-    places: Any = None
-    spec = None
-    parts = name.split(".")
-    for count in range(1, len(parts) + 1):
-        spec = PathFinder.find_spec(".".join(parts[:count]), places)
-        if spec is None:
-            return None
-        places = spec.submodule_search_locations or []
+    top, _, rest = name.partition(".")
+    try:
+        spec = find_spec(top)
+    except (ImportError, ValueError):
+        return None
+    if spec is not None and rest:
+        folders = map(Path, spec.submodule_search_locations or [])
+        return next((file for folder in folders if (file := _below(folder, rest))), None)
     return Path(spec.origin) if spec is not None and spec.origin else None
 
 
@@ -333,14 +337,11 @@ def _aliases(node: ast.AST) -> Iterator[tuple[str, str]]:
     match node:
         case ast.Import():
             for alias in node.names:
-                yield (
-                    alias.asname or _top(alias.name),
-                    alias.name if alias.asname else _top(alias.name),
-                )
+                local = alias.asname or _top(alias.name)
+                yield local, alias.name if alias.asname else local
         case ast.ImportFrom(module=str(module), level=0):
-            yield from (
-                (alias.asname or alias.name, f"{module}.{alias.name}") for alias in node.names
-            )
+            for alias in node.names:
+                yield alias.asname or alias.name, f"{module}.{alias.name}"
         case _:
             pass
 
@@ -368,12 +369,8 @@ def _defines(node: ast.stmt) -> Iterator[str]:
         case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
             yield name
         case ast.Assign():
-            yield from (
-                one.id
-                for target in node.targets
-                for one in ast.walk(target)
-                if isinstance(one, ast.Name)
-            )
+            targets = [one for target in node.targets for one in ast.walk(target)]
+            yield from (one.id for one in targets if isinstance(one, ast.Name))
         case ast.AnnAssign(target=ast.Name(name)):
             yield name
         case _:
