@@ -149,9 +149,9 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
     import torch
 
     from registry.build import threads
-    from store.connection import make_engine
-    from store.environment import environment_facts, git_facts
+    from store.database import make_engine
     from store.ledger import Ledger
+    from store.provenance import environment_facts, git_facts
     from store.records import FINISHED
     from studies.conducting.worker import is_alive, this_process
     from studies.training.execute import device_facts, device_named, execute

@@ -8,17 +8,34 @@ with a day or an instant in ISO 8601, in UTC unless it names another zone.
 """
 
 import ast
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeAlias, cast
 
-from sqlalchemy import and_, false, func, not_, or_
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Float,
+    Text,
+    and_,
+    false,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import Session
+from sqlalchemy.sql.functions import FunctionElement
 
-from store.config_columns import KINDS, Column, config_is, in_run, key_value, kind_value
+from store.encoding import unwrap_numpy
 from store.errors import StoreError, nearest
-from store.literals import instant, literal_value, storable, value_kind, words
-from store.schema import Instant
+from store.models import ConfigRow, CurveRow, Instant, RunRow, ScoreRow, StudyRow
+from store.records import PHASES, STATUSES
 
 ALLOWED = (
     "allowed are names, dotted config keys, text, numbers, True, False, None, lists, tuples, "
@@ -26,6 +43,22 @@ ALLOWED = (
 )
 MAX_DEPTH = 100
 ONE_SIGN = re.compile("[^=!<>]=[^=]")
+
+
+Column: TypeAlias = ColumnElement[Any]
+
+
+KINDS = (
+    "position",
+    "feedforward",
+    "norm",
+    "norm_placement",
+    "mask",
+    "attention",
+    "readout",
+    "initializer",
+)
+
 
 Keys: TypeAlias = Callable[[], Mapping[str, set[str]]]
 ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Column]] = {
@@ -246,3 +279,267 @@ def compare(sides: Sequence[Side], build: Callable[[Any, Any], Column]) -> Colum
     if all(side.home != "row" for side in sides):
         return config_is(build(*(side.column for side in sides)))
     return build(*(in_run(one.column) if one.home == "config" else one.column for one in sides))
+
+
+def literal_value(value: object) -> ColumnElement[Any]:
+    """Return a value as a bound parameter; a list becomes JSON text, as a JSON column gives it."""
+    if isinstance(value, list):
+        return ListLiteral(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
+    return literal(value)
+
+
+def instant(text: str) -> ColumnElement[datetime] | None:
+    """Return the instant that a text in ISO 8601 names, as a bound parameter; None if none.
+
+    A text may stop at any part: "2026" is the beginning of that year. Without a zone it is in UTC.
+    """
+    for rest in ("", "-01", "-01-01"):
+        try:
+            moment = datetime.fromisoformat(text.strip() + rest)
+            utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        except (ValueError, OverflowError):
+            continue
+        return literal(utc, Instant())
+    return None
+
+
+def value_kind(value: object) -> str:
+    """Return what kind of JSON value this is: text, number, list, mapping or null."""
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, int | float):
+        return "number"
+    return "list" if isinstance(value, list) else "mapping"
+
+
+def words(kinds: set[str]) -> str:
+    """Join kinds of value for a message."""
+    return " or ".join(sorted(kinds - {"null"} or kinds))
+
+
+def storable(text: str) -> bool:
+    """Tell whether a database takes this text."""
+    return "\0" not in text and text.encode("utf-8", "replace").decode() == text
+
+
+MATCHED = ("study", "task", "arm", "status", "seed")
+CHOICES = {"phase": PHASES, "status": STATUSES}
+
+
+RUN_COLUMNS: dict[str, Column] = {
+    name: RunRow.__table__.c[name]
+    for name in (
+        *("id", "study", "task", "arm", "phase", "seed", "status", "reason", "config_hash"),
+        *("code_hash", "parameters", "steps", "attempt", "worker", "created_at", "started_at"),
+        *("finished_at", "wall_seconds", "cpu_seconds", "peak_bytes", "optuna_study"),
+        *("optuna_trial", "environment_id"),
+    )
+}
+SUPERSEDED: Column = RunRow.__table__.c["superseded"]
+SCORE_COLUMNS: dict[str, Column] = {
+    name: ScoreRow.__table__.c[name]
+    for name in ("run_id", "split", "length", "metric", "bin", "n", "correct", "value")
+}
+CURVE_COLUMNS: dict[str, Column] = {
+    name: CurveRow.__table__.c[name] for name in ("run_id", "step", "metric", "value")
+}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which runs, or scores or curves of them, a query is about; see `store.Results`."""
+
+    where: str | None = None
+    phase: object = "confirm"
+    current: bool = False
+    match: Mapping[str, object] = field(default_factory=dict[str, object])
+    superseded: bool = False
+
+    def conditions(
+        self, session: Session, extra: Mapping[str, Column] | None = None
+    ) -> list[Column]:
+        """Return the SQL conditions; `extra` are the columns beside those of a run.
+
+        Raises:
+            StoreError: If a keyword or a name in `where` is unknown, or a value cannot be matched.
+        """
+        beside = extra or {}
+        found: list[Column] = []
+        if self.phase not in (None, "all"):
+            found.append(_matches(RUN_COLUMNS["phase"], "phase", self.phase))
+        if self.current:
+            found.append(SUPERSEDED.is_(False))
+        if self.superseded:
+            found.append(SUPERSEDED.is_(True))
+        own = {name: column for name, column in beside.items() if name not in ("value", "run_id")}
+        columns: dict[str, Column] = {name: RUN_COLUMNS[name] for name in MATCHED} | own
+        for name, value in self.match.items():
+            if name in KINDS:
+                found.append(config_is(_matches(kind_value(name), name, value)))
+            elif name in columns:
+                found.append(_matches(columns[name], name, value))
+            else:
+                known = {"where", "phase", "current", *columns, *KINDS}
+                raise StoreError(f"results cannot be chosen by {name!r}; {nearest(name, known)}")
+        if self.where is not None:
+            names = {**RUN_COLUMNS, "superseded": SUPERSEDED, **beside}
+            found.append(compile_filter(self.where, names, lambda: known_keys(session)))
+        return found
+
+    def is_about(self, extra: Mapping[str, Column]) -> bool:
+        """Does the choice rest on more than the runs: on columns of their scores or curves?"""
+        return bool(set(self.match) & set(extra)) or self.where is not None
+
+
+def known_keys(session: Session) -> dict[str, set[str]]:
+    """Return the dotted config keys that any run has, each with the kinds of its values."""
+    found: dict[str, set[str]] = {}
+    shared = session.scalars(select(StudyRow.constants)).all()
+    own = session.scalars(select(ConfigRow.options)).all()
+    for options in (*shared, *own):
+        for key, value in (options or {}).items():
+            found.setdefault(key, set()).add(value_kind(value))
+    return found
+
+
+def _matches(column: Column, name: str, value: object) -> Column:
+    several = isinstance(value, list | tuple | set | frozenset | range)
+    items = cast("Iterable[object]", value) if several else [value]
+    values = [unwrap_numpy(each) for each in items]
+    for each in values:
+        choices = CHOICES.get(name)
+        if choices is not None and each not in choices:
+            raise StoreError(f"no {name} is named {each!r}; {nearest(str(each), choices)}")
+        if each is not None and isinstance(each, str) is not (column.type.python_type is str):
+            raise StoreError(f"{name} cannot be {each!r}")
+        if not isinstance(each, str | int | None):
+            raise StoreError(f"{name} cannot be {each!r}")
+    given: list[Any] = [each for each in values if each is not None]
+    among = column.in_(given)
+    return among if None not in values else among | column.is_(None)
+
+
+CONFIG_ID: Column = RunRow.__table__.c["config_id"]
+_CONFIGS = ConfigRow.__table__.c
+
+
+def kind_value(kind: str) -> Column:
+    """Return the name of a config's part of this kind."""
+    # A part without options may be stored as its bare name, a mask as an expression.
+    return func.coalesce(key_value(f"encoder.{kind}.name", ""), key_value(f"encoder.{kind}", ""))
+
+
+def key_value(key: str, like: object) -> Column:
+    """Return the value under a dotted key of a config, typed as what it is compared with."""
+    path: Any = _CONFIGS["config"][tuple(key.split("."))]
+    if isinstance(like, bool):
+        return JsonTruth(path)
+    if isinstance(like, list):
+        return JsonList(path)
+    return JsonNumber(path) if isinstance(like, int | float) else path.as_string()
+
+
+def whole_value(key: str) -> Column:
+    """Return the value under a dotted key of a config, of whatever type it is."""
+    return _CONFIGS["config"][tuple(key.split("."))]
+
+
+def config_is(condition: Column) -> Column:
+    """Return the condition on a run that its config meets one; each config is looked at once."""
+    return CONFIG_ID.in_(select(_CONFIGS["id"]).where(condition))
+
+
+def in_run(value: Column) -> Column:
+    """Return a value of a config as one of the run that has it."""
+    return select(value).where(_CONFIGS["id"] == CONFIG_ID).scalar_subquery()
+
+
+NUMBER = """
+CASE json_typeof({json}) WHEN 'number' THEN CAST({text} AS FLOAT)
+WHEN 'boolean' THEN CASE {text} WHEN 'true' THEN 1.0 ELSE 0.0 END END
+"""
+TRUTH = """
+CASE WHEN {text} IN ('true', '1', '1.0') THEN true
+WHEN {text} IN ('false', '0', '0.0') THEN false END
+"""
+
+
+class JsonNumber(FunctionElement[Any]):
+    """A value in a JSON column as a number, true and false as 1 and 0, null where it is neither."""
+
+    type = Float()
+    inherit_cache = True
+
+    def __init__(self, path: Any) -> None:
+        super().__init__(path.as_float(), path, path.as_string())
+
+
+class JsonTruth(FunctionElement[Any]):
+    """A value in a JSON column as a truth, 1 and 0 as true and false."""
+
+    type = Boolean()
+    inherit_cache = True
+
+    def __init__(self, path: Any) -> None:
+        super().__init__(path.as_boolean(), path, path.as_string())
+
+
+class JsonList(FunctionElement[Any]):
+    """A value in a JSON column, to be compared with a list."""
+
+    type = Text()
+    inherit_cache = True
+
+    def __init__(self, path: Any) -> None:
+        super().__init__(path.as_string(), path, path.as_string())
+
+
+class ListLiteral(FunctionElement[Any]):
+    """A list as JSON text, written as SQLite writes it."""
+
+    type = Text()
+    inherit_cache = True
+
+    def __init__(self, text: str) -> None:
+        super().__init__(literal(text))
+
+
+@compiles(JsonNumber)
+@compiles(JsonTruth)
+@compiles(JsonList)
+@compiles(ListLiteral)
+def _as_it_is(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
+    return compiler.process(_clauses(element)[0], **options)
+
+
+@compiles(JsonList, "postgresql")
+def _list(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
+    return _filled("CAST({json} AS JSONB)", element, compiler, options)
+
+
+@compiles(ListLiteral, "postgresql")
+def _list_literal(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
+    # A server keeps the text of JSON as it came, with its spaces.
+    return f"CAST({compiler.process(_clauses(element)[0], **options)} AS JSONB)"
+
+
+@compiles(JsonNumber, "postgresql")
+def _number(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
+    return _filled(NUMBER, element, compiler, options)
+
+
+@compiles(JsonTruth, "postgresql")
+def _truth(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
+    return _filled(TRUTH, element, compiler, options)
+
+
+def _filled(text: str, element: FunctionElement[Any], compiler: Any, options: Any) -> str:
+    _, json, words = _clauses(element)
+    told = {"json": compiler.process(json, **options), "text": compiler.process(words, **options)}
+    return f"({' '.join(text.split())})".format(**told)
+
+
+def _clauses(element: FunctionElement[Any]) -> list[ColumnElement[Any]]:
+    return list(element.clauses)

@@ -14,8 +14,7 @@ from urllib.parse import quote
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from store.connection import explain, make_engine, shown
-from store.damage import NOT_UTF8
+from store.database import NOT_UTF8, explain, make_engine, shown
 from store.errors import StoreError
 
 Answer = tuple[list[str], Iterator[Sequence[Any]]]

@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
-from store.commands.asked import Asked, asking
-from store.commands.rows import warn_of_mixtures
+from store.cli.options import Asked, asking
+from store.cli.rows import warn_of_mixtures
 from store.errors import StoreError, nearest
-from store.printing import telling
+from store.output import telling
 
 Metric = Annotated[str, typer.Option(help="accuracy, exact, skill, nll …")]
 Split = Annotated[str, typer.Option(help="test, validation or train.")]

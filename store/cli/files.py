@@ -7,23 +7,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from store.commands.app import DEFAULT_STORAGE, Storage, app, guard
-from store.commands.asked import (
+from store.cli.options import (
+    DEFAULT_STORAGE,
     PAGE,
     Arm,
     Format,
     Limit,
     Out,
     Overwrite,
+    Storage,
     Study,
     Task,
     Where,
+    app,
+    guard,
 )
 from store.errors import StoreError
-from store.writers import Table, format_for, write
+from store.output import Table, format_for, write
 
 if TYPE_CHECKING:
-    from store.selection import Selection
+    from store.where import Selection
+
 
 FAILED = 1
 
@@ -53,7 +57,7 @@ def sql(
     """Run one SQL statement; it can read only, for certain."""
 
     def work() -> None:
-        from store.raw import read_sql
+        from store.sql import read_sql
 
         wanted = format_for(style, out)
         paged = limit is None and wanted == "table" and out is None
@@ -82,7 +86,7 @@ def upgrade(storage: Storage = DEFAULT_STORAGE) -> None:
     """Bring an older database to this version; a copy is kept."""
 
     def work() -> None:
-        from store.versions import upgrade as upgrade_tables
+        from store.database import upgrade as upgrade_tables
 
         print(upgrade_tables(storage))
 
@@ -97,7 +101,7 @@ def backup(
     """Copy the database to a new file, while studies write on."""
 
     def work() -> None:
-        from store.copying import backup as copy
+        from store.maintenance import backup as copy
 
         print(copy(storage, target))
 
@@ -112,7 +116,7 @@ def check(storage: Storage = DEFAULT_STORAGE, style: Format = None) -> None:
     """
 
     def work() -> None:
-        from store.checks import check as look
+        from store.maintenance import check as look
 
         problems, told = look(storage)
         rows = [vars(problem) for problem in problems]
@@ -149,7 +153,7 @@ def prune(
     """
 
     def work() -> None:
-        from store.selection import Selection
+        from store.where import Selection
 
         given = {"study": study, "task": task, "arm": arm, "status": status}
         match = {name: value for name, value in given.items() if value is not None}
@@ -161,7 +165,7 @@ def prune(
 
 
 def _prune(storage: str, selection: "Selection", yes: bool) -> None:
-    from store.pruning import carry_out, preview
+    from store.maintenance import carry_out, preview
 
     found = carry_out(storage, selection) if yes else preview(storage, selection)
     if not found.runs:

@@ -9,12 +9,10 @@ from pathlib import Path
 from sqlalchemy import URL, make_url, select
 from sqlalchemy.orm import Session
 
-from store.answers import Problem
-from store.connection import shown
+from store.database import shown
 from store.errors import StoreError
-from store.records import Claim, Model
-from store.rows import ModelRow, RunRow
-from store.schema import now
+from store.models import ModelRow, RunRow, now
+from store.records import Claim, Model, Problem
 
 SUFFIX, HALF = ".safetensors", ".part"
 OF_RUN = re.compile(r"\.?run-(\d+)-")
