@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from store.files import sha256_of
 from store.models import ComponentRow, RunRow
 from store.records import Changed
 from store.where import Selection
@@ -143,7 +144,7 @@ def present_hash(origin: str) -> str | None:
     path = Path(place) if place.endswith(".py") else _file_of(place)
     if path is None or not path.is_file():
         return None
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return sha256_of(path)
 
 
 def _file_of(module: str) -> Path | None:
