@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from registry.errors import ConfigError, DuplicateNameError, UnknownNameError
-from store.checks import check
+from store.encoding import fingerprint
 from store.errors import StoreError
+from store.maintenance import check
 from store.results import Results
-from store.values import fingerprint
 from studies.bundle.make import MANIFEST, PLAN, digest_of, files_of
 from studies.conducting.recall import plan_of
 from studies.report.make import check_numbers

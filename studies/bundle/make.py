@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ruamel.yaml import YAML
 
 from store.errors import StoreError
-from store.extracting import extract, seal, url_of
+from store.maintenance import extract, seal, url_of
 from store.results import Results
 from studies.bundle.readme import text_of
 from studies.conducting.recall import plan_of, words_behind

@@ -57,9 +57,9 @@ class Call:
 
 def run(plan: Plan, call: Call) -> "list[Verdict]":
     """Do what is missing of a plan, print its answer, and return its verdicts."""
-    from store.connection import make_engine
-    from store.environment import environment_facts, git_facts
+    from store.database import make_engine
     from store.ledger import Ledger
+    from store.provenance import environment_facts, git_facts
     from store.results import Results
     from studies.conducting.search import Trials
     from studies.training.execute import device_facts
