@@ -15,17 +15,17 @@ from pathlib import Path
 import grimp
 import pytest
 
-from registry.describing import source_of, summary
-from registry.table import TABLES
+from registry.registry import REGISTRIES
+from registry.summary import source_of, summary
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("variants", "registry", "studies", "store")
 FILES = sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
-BUILT_IN = [(kind, name) for kind, table in sorted(TABLES.items()) for name in table]
+BUILT_IN = [(kind, name) for kind, table in sorted(REGISTRIES.items()) for name in table]
 
 FACES = {
     "registry": {
-        *("EncoderConfig", "build_encoder", "register", "isolated", "Table"),
+        *("EncoderConfig", "build_encoder", "register", "isolated", "Registry", "Table"),
         *("check", "conformance"),
         *("ConfigError", "UnknownNameError", "DuplicateNameError"),
         *("positions", "feedforwards", "norms", "norm_placements", "masks", "attentions"),
@@ -242,7 +242,7 @@ def test_public_faces_are_what_the_documents_say() -> None:
 
 def test_a_folder_of_parts_shows_its_contract_and_its_parts() -> None:
     wrong = {}
-    for table in TABLES.values():
+    for table in REGISTRIES.values():
         public = set(importlib.import_module(table.package).__all__)
         if table.package.startswith("studies."):
             wrong[table.package] = {table.contract.__name__, table.plural} - public
@@ -268,7 +268,7 @@ def test_every_public_name_is_used_or_documented() -> None:
     mentioned = set(re.findall(r"\w+", "\n".join(file.read_text() for file in documents)))
     unused = {
         f"{face}.{name}"
-        for face in set(exporting()) - {table.package for table in TABLES.values()}
+        for face in set(exporting()) - {table.package for table in REGISTRIES.values()}
         for name in set(importlib.import_module(face).__all__) - mentioned
         if not any(name in used(file) for file in FILES if file not in homes(face, name))
     }
@@ -302,7 +302,7 @@ def used(file: Path) -> set[str]:
 def test_a_part_is_a_file_of_its_name_with_a_docstring() -> None:
     wrong = []
     for kind, name in BUILT_IN:
-        table, first = TABLES[kind], summary(TABLES[kind], name)
+        table, first = REGISTRIES[kind], summary(REGISTRIES[kind], name)
         part = table[name]
         at_home = source_of(table, name).stem == name
         at_home &= part.__module__ == f"{table.package}.{name}"
@@ -313,7 +313,7 @@ def test_a_part_is_a_file_of_its_name_with_a_docstring() -> None:
 
 def test_a_part_names_its_paper() -> None:
     parts = {one for one in BUILT_IN if one[0] not in ("task", "attention")}
-    silent = {one for one in parts if "Source: " not in (TABLES[one[0]][one[1]].__doc__ or "")}
+    silent = {one for one in parts if "Source: " not in (REGISTRIES[one[0]][one[1]].__doc__ or "")}
     assert silent == WITHOUT_A_PAPER
 
 
