@@ -9,9 +9,10 @@ from typing import Any
 from registry.errors import ConfigError, DuplicateNameError, UnknownNameError
 from store.encoding import fingerprint
 from store.errors import StoreError
+from store.files import sha256_of
 from store.maintenance import check
 from store.results import Results
-from studies.bundle.make import MANIFEST, PLAN, digest_of, files_of
+from studies.bundle.make import MANIFEST, PLAN, files_of
 from studies.conducting.recall import plan_of
 from studies.report.make import check_numbers
 
@@ -88,5 +89,5 @@ def wrong_files(folder: Path) -> Iterator[str]:
     for name in sorted(there - told.keys()):
         yield f"{name}: is in the folder and not in {MANIFEST}"
     for name in sorted(there & told.keys()):
-        if digest_of(folder / name) != told[name]:
+        if sha256_of(folder / name) != told[name]:
             yield f"{name}: is another file than {MANIFEST} says"
