@@ -12,7 +12,7 @@ from studies.published.study import study_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from studies.answers.answer import ArmResult
+    from studies.analysis.results import ArmResult
     from studies.design.plan import Plan
     from studies.design.study import Show
 

@@ -7,14 +7,14 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from store.intervals import Interval, t_interval
+from studies.analysis.results import floor_of, with_diverged
 from studies.published.ordering import Ours, Outcome, difference_of, within
 from studies.published.protocol import Claim, Measure
 from studies.published.table import Published
-from studies.statistics.outcomes import floor_of, with_diverged
 
 if TYPE_CHECKING:
     from store.records import Score
-    from studies.answers.answer import ArmResult
+    from studies.analysis.results import ArmResult
 
 STORED = {"perplexity": "nll", "gradient_norm": "last_gradient", "difference": "permutation"}
 """Under which name a metric of a table is stored, where it is another."""

@@ -13,7 +13,7 @@ from studies.published.table import Cell, Published, load
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from studies.answers.answer import ArmResult
+    from studies.analysis.results import ArmResult
     from studies.design.plan import Plan
 
 MARK = "†"

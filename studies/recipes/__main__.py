@@ -18,8 +18,8 @@ import typer
 from studies.conducting.command import DONE, WORK_FAILED, command, errors
 
 if TYPE_CHECKING:
+    from studies.analysis.verdicts import Verdict
     from studies.design.study import Study
-    from studies.statistics.verdict import Verdict
 
 PROGRAM = "python -m studies.recipes"
 

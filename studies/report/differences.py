@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from studies.answers.cost_table import cost_rows
+from studies.analysis.printing import cost_rows
 from studies.design.knobs import reference_of
 from studies.design.merging import leaves
 from studies.design.plan import Cell, Plan

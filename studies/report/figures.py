@@ -46,8 +46,8 @@ def contrasts(findings: Findings) -> "Figure":
 
     Steps and shares have no scale in common: where both are there, all are drawn in units of δ.
     """
+    from studies.analysis.results import TIMES
     from studies.report.wording import COLOUR_OF
-    from studies.statistics.outcomes import TIMES
 
     shown = [(one, one.effect) for one in findings.verdicts if one.effect is not None]
     mixed = len({one.hypothesis.metric in TIMES for one, _ in shown}) > 1

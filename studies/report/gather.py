@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from studies.answers.fit_times import FIT, fit_title
+from studies.analysis.sentences import FIT, fit_title
 from studies.design.freezing import SELECTION
 from studies.design.plan import Cell
 from studies.design.tuning import Chosen, Tried, in_words

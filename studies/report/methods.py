@@ -27,7 +27,7 @@ def methods(findings: Findings) -> str:
 
 def _contrasts(verdicts: "list[Verdict]") -> str:
     """How the claims were tested: each kind that there is, and the families they form."""
-    from studies.statistics.outcomes import TIMES
+    from studies.analysis.results import TIMES
 
     claims = [verdict.hypothesis for verdict in verdicts]
     whole = [claim for claim in claims if claim.than is None]

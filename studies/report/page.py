@@ -77,13 +77,13 @@ def metrics(panel: Panel) -> list[tuple[str, str, int | None]]:
 
 def _digits(verdict: "Verdict") -> int:
     """Digits after the point of an effect, as many as its sentence has."""
-    from studies.statistics.sentences import decimals
+    from studies.analysis.phrases import decimals
 
     return decimals(verdict.hypothesis.smallest_effect)
 
 
 def _words(findings: Findings) -> dict[str, Any]:
-    from studies.answers.overall import caption
+    from studies.analysis.printing import caption
     from studies.statistics import sentence
 
     return {

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from studies.answers.reach import Reach, reach
+from studies.analysis.phrases import lost_seeds, out_of, seldom_learned
+from studies.analysis.results import Reach, reach
 from studies.design.hypothesis import SIGNS
 from studies.report.findings import Arm, Findings, Panel
-from studies.statistics.amounts import lost_seeds, seldom_learned, share
 
 if TYPE_CHECKING:
     from studies.design.hypothesis import Hypothesis
@@ -100,7 +100,7 @@ def outcomes(findings: Findings) -> str:
 
 def _learned(panel: Panel, threshold: float) -> str:
     learned = sum(bool(reach_of(arm, panel, threshold).learned) for arm in panel.arms)
-    return f"{share(learned, len(panel.arms), 'arm')} on {panel.label}"
+    return f"{out_of(learned, len(panel.arms), 'arm')} on {panel.label}"
 
 
 def _furthest(panel: Panel, threshold: float) -> str:
@@ -203,7 +203,7 @@ def reach_of(arm: Arm, panel: Panel, threshold: float) -> Reach:
 def arms_of(names: list[str], panel: Panel) -> str:
     """Arms by name where they are few, else how many they are."""
     if len(names) > NAMED:
-        return share(len(names), len(panel.arms), "arm")
+        return out_of(len(names), len(panel.arms), "arm")
     return listed([f"“{name}”" if name in WORDS else name for name in names])
 
 

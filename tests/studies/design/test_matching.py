@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from registry import ConfigError
-from studies.answers.cost_table import cost_lines
+from studies.analysis.printing import cost_lines
 from studies.design.contrasts import asked, differences
 from studies.design.costs import Costs, costs_of
 from studies.design.freezing import protocol_of

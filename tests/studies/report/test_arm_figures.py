@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from studies.answers.searching import Point
+from studies.analysis.search import Point
 from studies.report.arm_figures import final_skill, gradients, has_gradients
 from studies.report.figures import figures
 from studies.report.findings import Arm, Findings, FitTime, Front, Panel, Seed

@@ -10,7 +10,7 @@ from einops import rearrange
 from torch import Tensor, nn
 
 from registry import build_encoder
-from studies.statistics.outcomes import SCORES
+from studies.analysis.results import SCORES
 from studies.tasks.first_last_match import FirstLastMatch
 from studies.tasks.multi_shift import MultiShift
 from studies.tasks.shift import Shift
