@@ -33,7 +33,7 @@ def main(words: Sequence[str] | None = None) -> None:
                 return
             if not named:
                 fail("name a table first: --table NAME; without words all are listed", BAD_INPUT)
-            from studies.published.command import typed
+            from studies.published.study import typed
 
             study, rest = typed(given)
     except typer.Exit as end:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from store.intervals import Interval, t_interval
-from studies.published.differing import told
-from studies.published.ordering import Ours, Pair, counts, pairs_of
-from studies.published.ours import Tried, cells_of, claims_of
+from studies.published.comparison import Ours, Pair, Tried, cells_of, claims_of, counts, pairs_of
+from studies.published.study import told
 from studies.published.table import Cell, Published, load
 
 if TYPE_CHECKING:

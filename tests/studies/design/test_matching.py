@@ -13,7 +13,7 @@ from studies.design.gathering import gather
 from studies.design.matching import Match, matched
 from studies.design.plan import Plan
 from studies.design.study import Budget, Study
-from studies.report.differences import differences as changed
+from studies.report.provenance import differences as changed
 
 D, WIDE = 16, 60
 GELU = {"encoder.feedforward": {"name": "gelu", "d_ff": WIDE}}

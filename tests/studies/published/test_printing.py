@@ -8,7 +8,7 @@ import pytest
 
 from store.intervals import Interval
 from studies.published.__main__ import main
-from studies.published.ordering import Ours, Pair
+from studies.published.comparison import Ours, Pair
 from studies.published.printing import MARK, around, interval_text, number, paper, verdict
 from studies.published.table import Cell, load, names
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from studies.analysis.search import Point
-from studies.report.arm_figures import final_skill, gradients, has_gradients
 from studies.report.figures import figures
 from studies.report.findings import Arm, Findings, FitTime, Front, Panel, Seed
 from studies.report.numbers import read_numbers
 from studies.report.page import html_page, markdown_page
+from studies.report.panel_figures import final_skill, gradients, has_gradients
 from studies.tasks.task import Floors
 from tests.studies.report.synthetic import findings, run
 

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from store.intervals import Interval
-from studies.published.ordering import (
+from studies.published.comparison import (
     Ours,
     Outcome,
     Pair,

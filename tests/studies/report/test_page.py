@@ -2,7 +2,7 @@
 
 import pytest
 
-from studies.report.markdown import Said, escaped
+from studies.report.page import Said, escaped
 
 
 @pytest.mark.parametrize(
