@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from store.intervals import mean_of
+from store.aggregate import mean_of
 from studies.analysis.permutation import Splits, share_as_extreme, splits_of, statistics
 
 

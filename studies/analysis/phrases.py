@@ -2,7 +2,7 @@
 
 import math
 
-from store.intervals import Interval
+from store.aggregate import Interval
 
 
 def out_of(count: int, total: int, noun: str) -> str:

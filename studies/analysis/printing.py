@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from store.intervals import Interval
+from store.aggregate import Interval
 from studies.analysis.phrases import cell_text, number
 from studies.analysis.results import ArmResult
 from studies.analysis.sentences import arm_sentence, fit_times, fit_title

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from store.intervals import Interval, mean_of, t_interval
+from store.aggregate import Interval, mean_of, t_interval
 
 if TYPE_CHECKING:
     from store.records import Run, Score

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from store.intervals import t_interval
+from store.aggregate import t_interval
 from studies.analysis.phrases import (
     decimal,
     decimals,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from store.intervals import Interval, wilson
+from store.aggregate import Interval, wilson
 from studies.analysis.results import ArmResult, outcome_of
 
 if TYPE_CHECKING:

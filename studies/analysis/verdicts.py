@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from store.intervals import mean_of, wilson
+from store.aggregate import mean_of, wilson
 from studies.analysis.contrasts import Contrast, contrast, variance_of
 from studies.analysis.permutation import (
     Alternative,

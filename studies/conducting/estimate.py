@@ -6,14 +6,13 @@ from typing import Any
 
 import torch
 
-from registry.threads import threads
+from registry.build import threads
 from studies.design.costs import tokens_of
 from studies.errors import BrokenModelError, model_answers, model_is_built
+from studies.scoring import batch_loss, predict
+from studies.seeds import Seeds
 from studies.training.data import trained_lengths
-from studies.training.evaluation import predict
-from studies.training.loop import batch_loss
 from studies.training.models import build_model
-from studies.training.seeds import Seeds
 from studies.training.settings import RunConfig, task_of
 from variants.positions import BeyondTableError
 

@@ -6,7 +6,6 @@ from variants.faces import face
 
 if TYPE_CHECKING:
     from studies.published.study import study_of as study_of
-    from studies.published.study import typed as typed
     from studies.published.table import Cell as Cell
     from studies.published.table import Claim as Claim
     from studies.published.table import Published as Published
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "study": ["study_of", "typed"],
+        "study": ["study_of"],
         "table": ["Cell", "Claim", "Published", "load", "names"],
     },
 )

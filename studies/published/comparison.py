@@ -7,8 +7,7 @@ from itertools import combinations
 from statistics import fmean, variance
 from typing import TYPE_CHECKING, Literal
 
-from store.intervals import Interval, t_interval
-from store.student import t_quantile
+from store.aggregate import Interval, t_interval, t_quantile
 from studies.analysis.results import floor_of, with_diverged
 from studies.published.table import Cell, Claim, Measure, Published
 

@@ -1,11 +1,10 @@
 """A published table as a study of ours: its rows are panels, its columns arms."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from registry.problems import ConfigError, Problem
-from registry.table import UnknownNameError
+from registry.errors import UnknownNameError
 from studies.design.gathering import gather
 from studies.design.merging import leaves, merge
 from studies.design.plan import Plan
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from studies.analysis.results import ArmResult
-    from studies.design.study import Show
 
 
 PROGRAM = "studies.published"
@@ -26,12 +24,13 @@ PAPER = "paper"
 """The budget that is the protocol of the source itself."""
 
 
-def study_of(name: str, rows: Sequence[str] | None = None) -> Study:
-    """The study that runs our arms of a table.
+def study_of(name: str, rows: Sequence[str] | None = None, form: str = "table") -> Study:
+    """The study that runs our arms of a table, and prints the comparison as its answer.
 
     Args:
         name: Of the table.
         rows: The rows to run; None: those of the budget.
+        form: "table", or "markdown" for documents.
 
     Raises:
         UnknownNameError: If there is no such table, or no such row in it that is run here.
@@ -53,7 +52,29 @@ def study_of(name: str, rows: Sequence[str] | None = None) -> Study:
             for key, budget in budgets.items()
         },
         called=f"{PROGRAM} --table {name}",
+        show=partial(_show, form),
+        notes=_notes,
     )
+
+
+def _show(form: str, console: "Console", plan: "Plan", gathered: "list[ArmResult]") -> None:
+    # Imported here, so that --help stays fast.
+    from studies.published.printing import write
+
+    write(console, plan, gathered, form)
+
+
+def _notes(plan: "Plan") -> Sequence[str]:
+    """In what this call differs from its source, and what of that is not verified."""
+    table = load(plan.study.name)
+    lines = [f"Different from the source, {table.source}:"]
+    lines += [f"- {one}" for one in told(table, plan)]
+    unverified = [claim.about for claim in table.claims if not claim.verified]
+    if not table.verified:
+        lines.append(f"† not verified at its source: {table.note}")
+    elif unverified:
+        lines.append(f"† not verified at its source: {'; '.join(unverified)}")
+    return lines
 
 
 def text_of(table: Published) -> str:
@@ -172,74 +193,3 @@ def shown(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "none", True: "yes", False: "no"}[value]
     return f"{value:,}" if isinstance(value, int) else f"{value}"
-
-
-OURS = ("--table", "--rows", "--format")
-FORMATS = ("table", "markdown")
-
-
-def typed(words: Sequence[str]) -> tuple[Study, list[str]]:
-    """The study of a table, as it is to be shown, and what is left to say about its runs.
-
-    Raises:
-        ConfigError: If no table is named, or an option has no value.
-        UnknownNameError: If there is no such table, row or format.
-    """
-    options, rest = split(words)
-    name, form = options.get("--table"), options.get("--format", "table")
-    if name is None:
-        raise ConfigError([Problem("--table", "name a table, such as --table ruoss_2023")])
-    if form not in FORMATS:
-        raise UnknownNameError("format", form, list(FORMATS))
-    rows = options.get("--rows")
-    study = study_of(name, rows and [row.strip() for row in rows.split(",")])
-    return replace(study, show=_shower(form), notes=_notes), rest
-
-
-def _notes(plan: "Plan") -> Sequence[str]:
-    """In what this call differs from its source, and what of that is not verified."""
-    from studies.published.table import load
-
-    table = load(plan.study.name)
-    lines = [f"Different from the source, {table.source}:"]
-    lines += [f"- {one}" for one in told(table, plan)]
-    unverified = [claim.about for claim in table.claims if not claim.verified]
-    if not table.verified:
-        lines.append(f"† not verified at its source: {table.note}")
-    elif unverified:
-        lines.append(f"† not verified at its source: {'; '.join(unverified)}")
-    return lines
-
-
-def _shower(form: str) -> "Show":
-    def show(console: "Console", plan: "Plan", gathered: "list[ArmResult]") -> None:
-        # Imported here, so that --help stays fast.
-        from studies.published.printing import write
-
-        write(console, plan, gathered, form)
-
-    return show
-
-
-def split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """The options that are about the table, and the other words in their order.
-
-    >>> split(["--table", "xiong_2020", "--seeds", "3", "--format=markdown"])
-    ({'--table': 'xiong_2020', '--format': 'markdown'}, ['--seeds', '3'])
-
-    Raises:
-        ConfigError: If an option has no value.
-    """
-    options: dict[str, str] = {}
-    rest: list[str] = []
-    left = iter(words)
-    for word in left:
-        option, equals, value = word.partition("=")
-        if option not in OURS:
-            rest.append(word)
-            continue
-        given = value if equals else next(left, None)
-        if not given:
-            raise ConfigError([Problem(option, f"{option} needs a value")])
-        options[option] = given
-    return options, rest

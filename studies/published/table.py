@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from registry.choices import STRICT
-from registry.problems import ConfigError, problems_of
-from registry.table import UnknownNameError
+from registry.errors import ConfigError, UnknownNameError, problems_of
 from registry.yaml_file import read_yaml
 from studies.design.merging import merge
 

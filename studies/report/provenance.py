@@ -74,7 +74,7 @@ def sources(plan: Plan) -> list[str]:
 
 def _classes(config: RunConfig) -> Iterable[type]:
     from registry.choices import Choice
-    from registry.table import table_of
+    from registry.registry import registry_of
 
     holders = [("task", config.task)]
     if config.encoder is not None:
@@ -82,7 +82,7 @@ def _classes(config: RunConfig) -> Iterable[type]:
         holders += [(kind, getattr(config.encoder, kind)) for kind in kinds]
     for kind, chosen in holders:
         if isinstance(chosen, Choice) and chosen.name.isidentifier():
-            yield table_of(kind)[chosen.name]
+            yield registry_of(kind)[chosen.name]
 
 
 ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from store.intervals import Interval
+from store.aggregate import Interval
 from studies.analysis.phrases import cell_text, number
 from studies.analysis.printing import print_answer
 from studies.analysis.results import ArmResult

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from store.intervals import Interval, t_interval, wilson
+from store.aggregate import Interval, t_interval, wilson
 from studies.analysis.contrasts import contrast
 from studies.analysis.permutation import permutation_test, splits_of
 from studies.analysis.summaries import Scores, interquartile_mean, stratified_bootstrap

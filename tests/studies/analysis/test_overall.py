@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from store.intervals import Interval
+from store.aggregate import Interval
 from studies.analysis.printing import caption, print_overall
 from studies.analysis.results import ArmResult
 from studies.analysis.summaries import Overall, overall

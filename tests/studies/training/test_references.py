@@ -10,9 +10,9 @@ from registry import ConfigError
 from studies.design.gathering import gather
 from studies.design.plan import Plan
 from studies.design.study import Budget, Study
+from studies.seeds import Seeds
 from studies.training.execute import execute
 from studies.training.models import build_model
-from studies.training.seeds import Seeds
 from studies.training.settings import check_run
 
 GRU = str(Path(__file__).parents[3] / "examples" / "gru.py") + ":build"
