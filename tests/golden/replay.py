@@ -27,11 +27,10 @@ import torch
 
 from store.ledger import Ledger
 from store.results import Results
-from studies.answers.answer import ArmResult
-from studies.answers.overall import overall
-from studies.answers.reach import reach
-from studies.answers.searching import best, grow, points
-from studies.answers.verdicts import verdicts
+from studies.analysis.results import ArmResult, reach
+from studies.analysis.search import best, grow, points
+from studies.analysis.summaries import overall
+from studies.analysis.verdicts import verdicts
 from studies.conducting.conduct import Conductor
 from studies.conducting.ready import ready
 from studies.conducting.running import results_of
