@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from registry.errors import ConfigError
+from studies.analysis.results import PENDING
 from studies.design.arms import Arm
 from studies.design.merging import nested
 from studies.design.pareto import front
@@ -23,7 +24,7 @@ from studies.design.tuning import in_words
 if TYPE_CHECKING:
     import optuna
 
-    from studies.analysis.results import ArmResult
+    from studies.analysis.results import StudyResults
     from studies.design.plan import Cell, Plan
 
 
@@ -46,22 +47,16 @@ def arm_of(setting: Mapping[str, Any]) -> Arm:
     return Arm(in_words(setting), overlay=nested(setting))
 
 
-def grow(plan: "Plan", gathered: "Sequence[ArmResult]") -> "Plan | None":
-    """The plan with the arms of the next generation; None where the search is over or waits.
-
-    Args:
-        plan: The plan, with the arms so far.
-        gathered: What they reached.
-    """
+def grow(results: "StudyResults") -> "Plan | None":
+    """The plan with the arms of the next generation; None where the search is over or waits."""
+    plan = results.plan
     study = plan.settings.study
     search = study.search
     if search is None or study.only is not None or plan.generation >= search.generations:
         return None
-    if any(run.status in ("planned", "running") for one in gathered for run in one.runs):
+    if any(arm.count(*PENDING) or not arm.seeds for _, arm in results.arms):
         return None
-    if any(not one.runs for one in gathered):
-        return None
-    arms = tuple(islice(_proposals(plan, search, points(plan, gathered)), search.size))
+    arms = tuple(islice(_proposals(plan, search, points(results)), search.size))
     if not arms:
         return None
     study = study.model_copy(update={"arms": (*study.arms, *arms)})
@@ -69,40 +64,41 @@ def grow(plan: "Plan", gathered: "Sequence[ArmResult]") -> "Plan | None":
     return replace(plan, settings=settings, generation=plan.generation + 1)
 
 
-def points(plan: "Plan", gathered: "Sequence[ArmResult]") -> list[Point]:
+def points(results: "StudyResults") -> list[Point]:
     """The arms that have a value for every objective."""
-    search = plan.settings.study.search
+    plan, search = results.plan, results.plan.settings.study.search
     assert search is not None
+    cells = {cell.arm: cell for cell in reversed(plan.cells())}
     found: list[Point] = []
-    for arm in plan.arms:
-        of_arm = [one for one in gathered if one.cell.arm == arm]
-        values = [_value(plan, of_arm, metric) for metric in search.objectives]
+    for name in plan.arms:
+        values = [_value(results, name, metric) for metric in search.objectives]
         known = tuple(value for value in values if value is not None)
         if len(known) == len(values):
-            found.append(Point(arm, _setting(plan, of_arm[0].cell, search), known))
+            found.append(Point(name, _setting(plan, cells[name], search), known))
     return found
 
 
-def best(plan: "Plan", gathered: "Sequence[ArmResult]") -> list[Point]:
+def best(results: "StudyResults") -> list[Point]:
     """The Pareto front of a search, the best of the first objective first."""
-    search = plan.settings.study.search
+    search = results.plan.settings.study.search
     if search is None:
         return []
-    found = {one.arm: one for one in points(plan, gathered)}
+    found = {one.arm: one for one in points(results)}
     names = front({arm: one.values for arm, one in found.items()}, list(search.objectives.values()))
     return [found[name] for name in names]
 
 
-def _value(plan: "Plan", of_arm: "Sequence[ArmResult]", metric: str) -> float | None:
-    """The mean over panels of an objective; None where a panel lacks it."""
+def _value(results: "StudyResults", name: str, metric: str) -> float | None:
+    """The mean over tasks of an objective of an arm; None where a task lacks it."""
     values: list[float] = []
-    for one in of_arm:
+    for task, arm in results.arms:
+        if arm.name != name:
+            continue
         if metric == PARAMETERS:
-            found = [float(run.parameters) for run in one.runs if run.parameters is not None]
+            found = [float(run.parameters) for run in arm.runs if run.parameters is not None]
         else:
-            length = plan.config(one.cell).training.train_lengths[1]
-            splits = ("test", "train")
-            found = [v for s in splits for v in one.values.get((s, metric, length), [])]
+            each = (arm.values(metric, task.trained[1], split) for split in ("test", "train"))
+            found = [value for of_split in each for value in of_split.values()]
         if not found:
             return None
         values.append(sum(found) / len(found))

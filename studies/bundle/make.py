@@ -16,12 +16,12 @@ from store.errors import StoreError
 from store.files import sha256_of, writing
 from store.maintenance import extract, seal, url_of
 from store.results import Results
+from studies.analysis.gather import gather
 from studies.bundle.readme import text_of
 from studies.conducting.recall import plan_of, words_behind
 from studies.design.plan import Plan
 from studies.report.make import make_report
 from studies.report.provenance import command_of
-from studies.report.stored import Stored
 
 if TYPE_CHECKING:
     from store.records import Run
@@ -76,7 +76,7 @@ def _fill(plan: "Plan", words: list[str], storage: str, bundle: Path) -> None:
         text = text_of(
             plan,
             database.name,
-            command_of(Stored(plan, results)),
+            command_of(gather(plan, results)),
             results,
             sorted(file.relative_to(bundle).as_posix() for file in plugins),
         )

@@ -7,7 +7,8 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from registry.config import without_defaults
-from studies.analysis.printing import cost_lines, tasks_of
+from studies.analysis.gather import tasks_of
+from studies.analysis.printing import cost_lines
 from studies.conducting.progress import duration
 from studies.conducting.run_times import Took, run_times
 from studies.conducting.stored_runs import stored_runs

@@ -70,15 +70,11 @@ def _module(name: str) -> str:
 
 def grown(plan: Plan, results: "Results") -> Plan:
     """The plan with every arm that its search has added so far."""
-    from studies.analysis.results import gather_results
+    from studies.analysis.gather import gather
     from studies.analysis.search import grow
-    from studies.report.stored import Stored
 
     while plan.settings.study.search is not None:
-        stored = Stored(plan, results)
-        scores = [score for of_run in stored.scores.values() for score in of_run]
-        runs = {cell: stored.confirming.get(cell, []) for cell in plan.cells()}
-        more = grow(plan, gather_results(plan, runs, scores, stored.chosen))
+        more = grow(gather(plan, results))
         if more is None:
             break
         plan = more

@@ -2,18 +2,18 @@
 
 import signal
 import sys
-from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from registry.config import hash_of, without_defaults
 from registry.errors import UnknownNameError
-from studies.analysis.choice import alternatives
-from studies.analysis.results import ArmResult, gather_results
+from studies.analysis.gather import gather
+from studies.analysis.results import StudyResults
 from studies.analysis.search import grow, points
 from studies.conducting.command import INTERRUPTED, TERMINATED, WORK_FAILED, fail
 from studies.conducting.conduct import Conductor, job_for
@@ -87,7 +87,7 @@ def run(plan: Plan, call: Call) -> "list[Verdict]":
         remove_halves(conductor, call.storage)
         if conductor.unfinished():
             _conduct(conductor, call)
-        grown = _grown(conductor)
+        grown = _grown(conductor, call.storage)
     # A reader refuses a file that was moved away or deleted meanwhile.
     make_engine(call.storage, readonly=True).dispose()
     for arm, run_ids in conductor.changed().items():
@@ -116,16 +116,16 @@ def _first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-def _grown(conductor: Conductor) -> Plan | None:
+def _grown(conductor: Conductor, storage: str) -> Plan | None:
     """The plan with what its search adds next, which Optuna's own tools see as well."""
     plan, search = conductor.plan, conductor.plan.settings.study.search
     if search is None:
         return None
-    gathered = results_of(conductor)
+    results = results_of(plan, storage)
     name = f"{plan.study.name}/search/{hash_of(without_defaults(search))[:8]}"
     directions = list(search.objectives.values())
-    conductor.trials.keep_points(name, search.space, directions, points(plan, gathered))
-    return grow(plan, gathered)
+    conductor.trials.keep_points(name, search.space, directions, points(results))
+    return grow(results)
 
 
 def _conduct(conductor: Conductor, call: Call) -> None:
@@ -158,25 +158,12 @@ def _conduct(conductor: Conductor, call: Call) -> None:
         remove_halves(conductor, call.storage)
 
 
-def results_of(conductor: Conductor) -> list[ArmResult]:
-    """What the stored runs of a plan say, arm by arm."""
-    scores = conductor.ledger.scores(conductor.ids())
-    of_run: dict[int, list[Any]] = defaultdict(list)
-    for score in scores:
-        if not score.later:
-            of_run[score.run_id].append(score)
-    others = {
-        cell: alternatives(
-            conductor.plan,
-            cell,
-            chosen,
-            conductor.tried(cell),
-            [score for number in conductor.tuning[cell] for score in of_run[number]],
-        )
-        for cell, chosen in conductor.chosen.items()
-        if conductor.tuning[cell]
-    }
-    return gather_results(conductor.plan, conductor.runs(), scores, conductor.chosen, others)
+def results_of(plan: Plan, storage: str) -> StudyResults:
+    """What the stored runs of a plan say."""
+    from store.results import Results
+
+    with closing(Results(storage)) as stored:
+        return gather(plan, stored)
 
 
 def _print_answer(conductor: Conductor, kept: "Kept", call: Call) -> "list[Verdict]":
@@ -190,12 +177,12 @@ def _print_answer(conductor: Conductor, kept: "Kept", call: Call) -> "list[Verdi
 
     # Away from a terminal nobody folds lines, and a table must not be cut.
     console = Console() if sys.stdout.isatty() else Console(width=200)
-    gathered = results_of(conductor)
-    judged = verdicts(conductor.plan, gathered, frozen_for(conductor.plan, kept))
+    results = results_of(conductor.plan, call.storage)
+    judged = verdicts(results, frozen_for(conductor.plan, kept))
     print_verdicts(console, judged, unasked(conductor.plan))
-    (conductor.plan.study.show or print_answer)(console, conductor.plan, gathered)
-    print_overall(console, overall(conductor.plan, gathered))
-    print_front(console, conductor.plan, best(conductor.plan, gathered))
+    (conductor.plan.study.show or print_answer)(console, results)
+    print_overall(console, overall(results))
+    print_front(console, results, best(results))
     runs = conductor.runs()
     stored = [run for of_cell in runs.values() for run in of_cell]
     print(f"\n{len(stored)} runs in {call.storage}; `python -m store scores` queries them.")

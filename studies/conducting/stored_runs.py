@@ -16,18 +16,15 @@ def stored_runs(plan: Plan, storage: str) -> Mapping[Cell, int]:
     """
     from store.database import exists
     from store.results import Results
-    from studies.report.stored import Stored
+    from studies.analysis.gather import StoredRuns
 
     if not exists(storage):
         return dict.fromkeys(plan.cells(), 0)
     results = Results(storage)
     try:
-        stored = Stored(plan, results)
+        stored = StoredRuns(plan, results)
         return {
-            cell: sum(
-                run.status in DONE
-                for run in (*stored.tuning(cell), *stored.confirming.get(cell, ()))
-            )
+            cell: sum(run.status in DONE for run in (*stored.tuning(cell), *stored.final(cell)))
             for cell in plan.cells()
         }
     finally:

@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from registry.errors import ConfigError, Problem, nearest
 from registry.registry import registry_of
-from studies.analysis.results import SCORES, TIMES
+from store.metrics import METRICS, metric_of
 from studies.design.hypothesis import Hypothesis
 from studies.design.merging import lies_under
 
 if TYPE_CHECKING:
     from studies.design.plan import Cell, Plan
-
-
-SHARES = ("accuracy", "exact", "skill")
-"""Metrics whose best value is 1."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,7 @@ def why_not_asked(plan: "Plan", claim: Hypothesis) -> str:
     absent = [arm for arm in claim.arms if not plan.is_on(panel, arm)]
     if absent:
         return f"the panel {claim.panel!r} is not for the arm {absent[0]!r}"
-    if claim.metric in TIMES:
+    if metric_of(claim.metric).kind == "time":
         return ""
     return next((why for arm in claim.arms if (why := _untested(plan, claim, arm))), "")
 
@@ -179,7 +175,7 @@ def _varies(plan: "Plan", difference: Difference) -> bool:
 
 def _of_size(claim: Hypothesis) -> Iterator[str]:
     """An effect that no two arms can have was most likely meant in points."""
-    if claim.metric in SHARES and claim.smallest_effect >= 1:
+    if metric_of(claim.metric).kind == "share" and claim.smallest_effect >= 1:
         yield (
             f"{claim.metric} is a share, in which no two arms differ by 1 or more; got "
             f"smallest_effect={claim.smallest_effect:g}; five points are 0.05"
@@ -188,7 +184,7 @@ def _of_size(claim: Hypothesis) -> Iterator[str]:
 
 def _of_time(plan: "Plan", claim: Hypothesis) -> Iterator[str]:
     """A time is measured at the longest trained length, where a criterion of fit is looked at."""
-    if claim.metric not in TIMES:
+    if metric_of(claim.metric).kind != "time":
         return
     for arm in claim.arms:
         training = plan.config(plan.cell(claim.panel, arm)).training
@@ -209,7 +205,7 @@ def _of_metric(plan: "Plan", claim: Hypothesis, key: str) -> Iterator[Problem]:
     probes = [registry_of("probe")[probe.name] for probe in config.evaluation.probes]
     if any(probe.metrics is None for probe in probes):
         return
-    usual = (*SCORES, *TIMES)
+    usual = [one.name for one in METRICS if one.direction is not None]
     known = (*usual, *(metric for probe in probes for metric in probe.metrics))
     if re.split(r"[.\[]", claim.metric)[0] not in known:
         rule = (

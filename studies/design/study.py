@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from store.records import Run
-    from studies.analysis.results import ArmResult
+    from studies.analysis.results import StudyResults
     from studies.design.arms import Arm
     from studies.design.collection import Collection
     from studies.design.plan import Plan
     from studies.design.protocol import Settings
     from studies.design.written import Layer
 
-    Show = Callable[[Console, Plan, list[ArmResult]], None]
+    Show = Callable[[Console, StudyResults], None]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from studies.published.table import Budgeted, Published, load, ranges_written_ou
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from studies.analysis.results import ArmResult
+    from studies.analysis.results import StudyResults
 
 
 PROGRAM = "studies.published"
@@ -57,11 +57,11 @@ def study_of(name: str, rows: Sequence[str] | None = None, form: str = "table") 
     )
 
 
-def _show(form: str, console: "Console", plan: "Plan", gathered: "list[ArmResult]") -> None:
+def _show(form: str, console: "Console", results: "StudyResults") -> None:
     # Imported here, so that --help stays fast.
     from studies.published.printing import write
 
-    write(console, plan, gathered, form)
+    write(console, results, form)
 
 
 def _notes(plan: "Plan") -> Sequence[str]:

@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING
 from registry.errors import ConfigError, Problem
 from store.files import writing
 from store.results import Results
+from studies.analysis.sentences import ORDER, claims, counts, sentence
 from studies.conducting.recall import plan_behind
 from studies.report.figures import effects, figures
-from studies.report.findings import Findings
-from studies.report.make import findings_of
+from studies.report.findings import Findings, findings_of
 from studies.report.numbers import plain
 from studies.report.page import environment
 from studies.report.style import as_written, style
-from studies.report.wording import ORDER, claims, counts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from studies.analysis.verdicts import Verdict
     from studies.design.plan import Plan
-    from studies.statistics import Verdict
 
 CAPTION = "Effects in units of the smallest effect of interest, with intervals"
 FIRST = "The first figure of the report"
@@ -91,25 +90,25 @@ class Entry:
 
     @property
     def tally(self) -> list[int]:
-        """How many primary claims came to each status, in the order of `wording.ORDER`."""
+        """How many primary claims came to each status, in the order of `sentences.ORDER`."""
         return [sum(one.status == status for one in self.primary) for status in ORDER]
 
     @property
     def alone(self) -> list[tuple[str, float]]:
         """What a study of one arm and one seed, which compares nothing, measured."""
-        seeds = [seed for p in self.findings.panels for arm in p.arms for seed in arm.seeds]
+        seeds = [seed for task in self.findings.tasks for seed in task.seeds]
         if len(seeds) != 1 or self.findings.verdicts:
             return []
-        (panel,) = self.findings.panels
-        own = {metric: value for (_, metric, _), value in seeds[0].values.items()}
-        return [(panel.titles.get(one, one), own[one]) for one in panel.metrics if one in own]
+        (task,) = self.findings.tasks
+        own = {metric: value for (_, metric, _), value in seeds[0].places.items()}
+        return [(task.title_of(one), own[one]) for one in task.metrics if one in own]
 
     @property
     def basis(self) -> str:
         """What stands behind it, and what a reader must not take it for."""
-        panels = self.findings.panels
-        there = sum(seed.ended for p in panels for arm in p.arms for seed in arm.seeds)
-        told = [f"Study `{self.findings.study}`, budget {self.budget}: {counts(self.findings)}."]
+        tasks = self.findings.tasks
+        there = sum(seed.ended for task in tasks for seed in task.seeds)
+        told = [f"Study `{self.findings.study}`, budget {self.budget}: {counts(tasks)}."]
         if self.budget in NO_MEANING:
             told.append(
                 "**This budget only shows that everything works: its numbers mean nothing.**"
@@ -205,18 +204,12 @@ def _written(
         claims=claims,
         pictures=pictures,
         command=command,
-        said=_said,
+        said=sentence,
         num=plain,
         waiting=[(name, about) for name, about in known if name not in told],
     )
     out.write_text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", encoding="utf-8")
     return out
-
-
-def _said(verdict: "Verdict") -> str:
-    from studies.statistics import sentence
-
-    return sentence(verdict)
 
 
 def _figure(entry: Entry) -> "tuple[Figure, str] | None":

@@ -6,31 +6,29 @@ from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Any
 
+from store.results import Results
 from studies.analysis.printing import cost_rows
+from studies.analysis.results import StudyResults
 from studies.design.knobs import reference_of
 from studies.design.merging import leaves
 from studies.design.plan import Cell, Plan
-from studies.report.findings import Findings
-from studies.report.stored import Stored
 from studies.training.settings import RunConfig
 
 MACHINE = ("python", "platform", "cpu", "threads")
 """The facts of an environment that a report names."""
 
 
-def provenance(stored: Stored, storage: str) -> dict[str, str]:
+def provenance(results: StudyResults, stored: Results, storage: str) -> dict[str, str]:
     """Where and by what the runs were done; several where they differ."""
-    cells = stored.confirming.values()
-    runs = [run for of_cell in cells for run in of_cell if run.finished_at]
+    runs = [run for run in results.runs if run.finished_at]
     ended = [run.finished_at for run in runs if run.finished_at]
     facts = [
-        stored.results.environment(number)
+        stored.environment(number)
         for number in sorted({run.environment_id for run in runs if run.environment_id})
     ]
     # Arms differ in their parts, and so in their source: versions are told apart in each by itself.
-    versions = max(
-        (len({run.code_hash for run in of_cell if run.finished_at}) for of_cell in cells), default=0
-    )
+    hashes = [{run.code_hash for run in arm.runs if run.finished_at} for _, arm in results.arms]
+    versions = max(map(len, hashes), default=0)
     packages = [f"{name} {one}" for each in facts for name, one in each.get("packages", {}).items()]
     told = {
         "database": [storage],
@@ -51,16 +49,16 @@ def _commit(git: Mapping[str, Any]) -> str:
     return f"{commit[:12]} with changes" if commit and git.get("dirty") else commit[:12]
 
 
-def command_of(stored: Stored) -> str:
+def command_of(results: StudyResults) -> str:
     """What was typed for the latest of the runs."""
-    runs = [run for of_cell in stored.confirming.values() for run in of_cell]
+    study, runs = results.plan.study, results.runs
     if not runs:
-        return stored.plan.study.program
+        return study.program
     words = max(runs, key=lambda run: run.created_at).provenance.get("command", [])
-    if stored.plan.study.called and words and not words[0].startswith("-"):
+    if study.called and words and not words[0].startswith("-"):
         # One of several that ran in turn is called by its name alone.
-        words = [stored.plan.study.name, *words[1:]]
-    return f"{stored.plan.study.launcher} {shlex.join(map(str, words))}".rstrip()
+        words = [study.name, *words[1:]]
+    return f"{study.launcher} {shlex.join(map(str, words))}".rstrip()
 
 
 def sources(plan: Plan) -> list[str]:
@@ -108,15 +106,13 @@ def cited(text: str) -> list[str]:
     return list(dict.fromkeys(ARXIV.findall(text)))
 
 
-def bibtex(findings: Findings) -> str:
-    """The entries of every paper that a part or a task of the study names as its source.
+def bibtex(sources: Iterable[str]) -> str:
+    """The entries of papers, by their arXiv numbers.
 
     A paper that we have no entry for is named in a comment.
     """
     entries = known()
-    return "\n\n".join(
-        entries.get(number, f"% no entry for arXiv:{number}") for number in findings.sources
-    )
+    return "\n\n".join(entries.get(number, f"% no entry for arXiv:{number}") for number in sources)
 
 
 ENCODER = "encoder."
