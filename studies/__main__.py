@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from studies.conducting.command import BAD_INPUT, WORK_FAILED, errors, fail
+from studies.cli.command import errors, fail
+from studies.exit_codes import BAD_INPUT, WORK_FAILED
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -43,7 +44,7 @@ def report(
     """Write the report of a study from what is stored: a page, and files for a paper beside it."""
     with errors():
         from store.results import Results
-        from studies.conducting.recall import plan_behind
+        from studies.cli.recall import plan_behind
         from studies.report.make import check_report, make_report
 
         folder = out or Path(f"{study}_report")

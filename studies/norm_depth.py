@@ -24,9 +24,9 @@ Sources: Xiong et al. 2020 (arXiv:2002.04745); Wang et al. 2022 (arXiv:2203.0055
 from collections.abc import Sequence
 from typing import Any
 
-from studies.conducting.command import command
-from studies.design.hypothesis import Hypothesis
-from studies.design.study import Budget, Study
+from studies.cli.command import command
+from studies.experiment.hypothesis import Hypothesis
+from studies.experiment.study import Budget, Study
 
 WARMUP = 100
 PLACES = ("pre", "post", "sandwich", "deepnorm", "rezero")

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from studies.conducting.command import command, errors
+from studies.cli.command import command, errors
 
 PROGRAM = "python -m studies.run"
 
@@ -26,8 +26,8 @@ def main() -> None:
         return
     try:
         with errors():
-            from studies.conducting.recall import refuse_our_name
-            from studies.design.study_file import read_study
+            from studies.cli.recall import refuse_our_name
+            from studies.experiment.study_file import read_study
 
             study = read_study(Path(typed[0]))
             refuse_our_name(study)

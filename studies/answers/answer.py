@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from store.intervals import Interval, t_interval
 from studies.answers.reach import Reach, reach
-from studies.design.plan import Cell, Plan
-from studies.design.tuning import in_words
+from studies.experiment.plan import Cell, Plan
+from studies.experiment.tune import in_words
 from studies.statistics.amounts import lost_seeds, runs_done, seldom_learned, share, short_of
 from studies.statistics.outcomes import Measure, floor_of, with_diverged
 from studies.training.settings import RunConfig, task_of
@@ -16,7 +16,7 @@ from studies.training.settings import RunConfig, task_of
 if TYPE_CHECKING:
     from store.records import Run, Score
     from studies.answers.alternatives import Alternative
-    from studies.design.tuning import Chosen
+    from studies.experiment.tune import Chosen
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from studies.design.costs import Costs, costs_of
-from studies.design.knobs import reference_of
+from studies.experiment.match import Costs, costs_of
 from studies.training.settings import RunConfig
 
 if TYPE_CHECKING:
-    from studies.design.plan import Cell, Plan
+    from studies.experiment.plan import Cell, Plan
 
 HEADS = ("parameters", "FLOPs per token", "training tokens", "steps")
 
@@ -58,4 +57,4 @@ def cost_lines(plan: "Plan") -> Iterator[str]:
                 yield f"cannot run: {cell.arm} on {label} ({one.broken})"
     match = plan.settings.study.match
     if match is not None:
-        yield f"Matched to {reference_of(plan, match)}: {match}."
+        yield f"Matched to {plan.reference}: {match}."

@@ -13,7 +13,7 @@ from rich.table import Table
 from store.intervals import Interval
 from studies.answers.answer import ArmResult, number
 from studies.answers.verdicts import outcome_of
-from studies.design.plan import Cell, Plan
+from studies.experiment.plan import Cell, Plan
 
 if TYPE_CHECKING:
     from rich.console import Console

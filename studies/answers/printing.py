@@ -9,7 +9,7 @@ from rich.table import Table
 from store.intervals import Interval
 from studies.answers.answer import ArmResult, cell_text, number, sentence
 from studies.answers.fit_times import fit_times, fit_title
-from studies.design.plan import Cell, Plan
+from studies.experiment.plan import Cell, Plan
 from studies.statistics.sentences import sentence as said
 from studies.training.settings import task_of
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from store.intervals import mean_of
 from studies.answers.answer import ArmResult, number
-from studies.design.plan import Plan
+from studies.experiment.hypothesis import Frozen
+from studies.experiment.plan import Plan
 from studies.statistics.amounts import share
 from studies.statistics.comparisons import Outcomes, chosen
-from studies.statistics.frozen import Frozen
 from studies.statistics.judging import judge
 from studies.statistics.outcomes import TIMES, ArmOutcome, Measure, SeedOutcome
 from studies.statistics.verdict import Verdict
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def verdicts(plan: Plan, gathered: Sequence[ArmResult], frozen: Frozen) -> list[Verdict]:
     """Judge the hypotheses that a call can decide, the primary ones first."""
-    from studies.design.contrasts import asked
+    from studies.experiment.contrasts import asked
 
     study = plan.settings.study
     outcomes = {(one.cell.task, one.cell.arm): outcome_of(plan, one) for one in gathered}

@@ -14,7 +14,7 @@ from store.results import Results
 from store.values import fingerprint
 from studies.bundle.contents import PLAN
 from studies.bundle.manifest import NAME, wrong_files
-from studies.conducting.recall import plan_of
+from studies.cli.recall import plan_of
 from studies.report.make import check_numbers
 
 NEEDED = ("study", "words", "database", "frozen")

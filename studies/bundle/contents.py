@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ruamel.yaml import YAML
 
-from studies.design.plan import Plan
+from studies.experiment.plan import Plan
 
 if TYPE_CHECKING:
     from store.records import Run

@@ -11,13 +11,13 @@ from studies.bundle.contents import database_of, write_configs, write_environmen
 from studies.bundle.manifest import NAME, digest_of, write_manifest
 from studies.bundle.readme import text_of
 from studies.bundle.sources import FOLDER, bring_sources
-from studies.conducting.recall import plan_of, words_behind
+from studies.cli.recall import plan_of, words_behind
 from studies.report.make import make_report
 from studies.report.provenance import command_of
 from studies.report.stored import Stored
 
 if TYPE_CHECKING:
-    from studies.design.plan import Plan
+    from studies.experiment.plan import Plan
 
 
 def freeze_study(study: str, storage: str, out: Path) -> str:
@@ -87,7 +87,7 @@ def _fill(plan: "Plan", words: list[str], storage: str, bundle: Path) -> None:
 
 def _drop_other_trials(database: Path, study: str) -> None:
     """Leave the trials of this study's runs alone in Optuna's tables."""
-    from studies.conducting.search import Trials
+    from studies.execution.trials import Trials
 
     results = Results(url_of(database))
     try:

@@ -8,7 +8,7 @@ from studies.bundle.contents import database_of
 
 if TYPE_CHECKING:
     from store.records import Frozen
-    from studies.design.plan import Plan
+    from studies.experiment.plan import Plan
 
 TEXT = """\
 # {question}

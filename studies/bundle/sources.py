@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from studies.design.plan import Plan
+from studies.experiment.plan import Plan
 
 FOLDER = "sources"
 KINDS = (".yaml", ".yml", ".py")

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 import typer
 
-from studies.conducting.command import BAD_INPUT, command, errors, fail
+from studies.cli.command import command, errors, fail
+from studies.exit_codes import BAD_INPUT
 
 HELP = ("--help", "-h")
 

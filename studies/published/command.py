@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from registry.problems import ConfigError, Problem
 from registry.table import UnknownNameError
-from studies.design.study import Study
+from studies.experiment.study import Study
 from studies.published.study import study_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from studies.answers.answer import ArmResult
-    from studies.design.plan import Plan
-    from studies.design.study import Show
+    from studies.experiment.plan import Plan
+    from studies.experiment.study import Show
 
 OURS = ("--table", "--rows", "--format")
 FORMATS = ("table", "markdown")

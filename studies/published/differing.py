@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from studies.design.gathering import gather
-from studies.design.merging import leaves
-from studies.design.plan import Plan
-from studies.design.protocol import Settings
+from studies.experiment.overlays import leaves
+from studies.experiment.overrides import gather
+from studies.experiment.plan import Plan
+from studies.experiment.settings import Settings
 from studies.published.study import PAPER
 from studies.published.table import Published
 

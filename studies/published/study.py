@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from registry.table import UnknownNameError
-from studies.design.merging import leaves, merge
-from studies.design.study import Budget, Study
+from studies.experiment.overlays import leaves, merge
+from studies.experiment.study import Budget, Study
 from studies.published.protocol import Budgeted
 from studies.published.table import Published, load, ranges_written_out
 

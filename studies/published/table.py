@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 from registry.problems import ConfigError, problems_of
 from registry.table import UnknownNameError
 from registry.yaml_file import read_yaml
-from studies.design.merging import merge
+from studies.experiment.overlays import merge
 from studies.published.protocol import ROOTS, Claim, Measure, Overlay, Protocol, Strictly, Text
 
 Numbers = Annotated[list[float | None], Field(min_length=1)]

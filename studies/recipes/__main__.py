@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from studies.conducting.command import DONE, WORK_FAILED, command, errors
+from studies.cli.command import command, errors
+from studies.exit_codes import DONE, WORK_FAILED
 
 if TYPE_CHECKING:
-    from studies.design.study import Study
+    from studies.experiment.study import Study
     from studies.statistics.verdict import Verdict
 
 PROGRAM = "python -m studies.recipes"

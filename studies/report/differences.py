@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from studies.answers.cost_table import cost_rows
-from studies.design.knobs import reference_of
-from studies.design.merging import leaves
-from studies.design.plan import Cell, Plan
+from studies.experiment.overlays import leaves
+from studies.experiment.plan import Cell, Plan
 
 ENCODER = "encoder."
 
@@ -29,7 +28,7 @@ def differences(plan: Plan) -> list[tuple[str, Mapping[str, Any]]]:
     rows += [(head, {arm: one.get(head, "") for arm, one in costs.items()}) for head in heads]
     match = plan.settings.study.match
     if match is not None:
-        reference = reference_of(plan, match)
+        reference = plan.reference
         told = {arm: "reference" if arm == reference else "matched" for arm in first}
         rows.append((f"matched: {match}", told))
     return rows

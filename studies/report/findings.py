@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from store.intervals import Interval, t_interval, wilson
-from studies.design.freezing import SELECTION
+from studies.experiment.freeze import SELECTION
 from studies.statistics.outcomes import Measure, floor_of
 
 if TYPE_CHECKING:
     from store.records import Run
     from studies.answers.overall import Overall
     from studies.answers.searching import Point
-    from studies.design.study import Line
+    from studies.experiment.study import Line
     from studies.statistics import Verdict
     from studies.tasks.task import Floors
 

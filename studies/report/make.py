@@ -9,8 +9,9 @@ from studies.answers.answer import ArmResult, gather_results, sentence
 from studies.answers.overall import overall
 from studies.answers.searching import best, points
 from studies.answers.verdicts import verdicts
-from studies.design.freezing import frozen_for, kept_for
-from studies.design.plan import Plan
+from studies.experiment.freeze import frozen_for, kept_for
+from studies.experiment.hypothesis import Frozen
+from studies.experiment.plan import Plan
 from studies.report.checking import shown_in, wrong_lines
 from studies.report.files import PAGE, write_report
 from studies.report.findings import Findings, Front
@@ -18,7 +19,6 @@ from studies.report.gather import gather
 from studies.report.numbers import mismatches
 from studies.report.page import html_page
 from studies.report.stored import Stored
-from studies.statistics.frozen import Frozen
 
 NOTHING = Frozen((), ())
 """Where no protocol was frozen every hypothesis is exploratory."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from registry.problems import ConfigError, Problem
 from store.results import Results
-from studies.conducting.recall import plan_behind
+from studies.cli.recall import plan_behind
 from studies.report.effects import effects
 from studies.report.figures import figures
 from studies.report.files import writing
@@ -23,7 +23,7 @@ from studies.report.wording import ORDER, claims, counts
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from studies.design.plan import Plan
+    from studies.experiment.plan import Plan
     from studies.statistics import Verdict
 
 CAPTION = "Effects in units of the smallest effect of interest, with intervals"

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from studies.design.plan import Plan
+from studies.experiment.plan import Plan
 from studies.report.references import cited
 from studies.report.stored import Stored
 from studies.training.settings import RunConfig

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from studies.answers.reach import Reach, reach
-from studies.design.hypothesis import SIGNS
+from studies.experiment.hypothesis import SIGNS
 from studies.report.findings import Arm, Findings, Panel
 from studies.statistics.amounts import lost_seeds, seldom_learned, share
 
 if TYPE_CHECKING:
-    from studies.design.hypothesis import Hypothesis
+    from studies.experiment.hypothesis import Hypothesis
     from studies.statistics import Verdict
 
 COLOUR_OF = {

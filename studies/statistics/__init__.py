@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from variants.faces import face
 
 if TYPE_CHECKING:
+    from studies.experiment.hypothesis import Frozen as Frozen
     from studies.statistics.bimodality import Modes as Modes
     from studies.statistics.bimodality import modes as modes
     from studies.statistics.contrasts import Contrast as Contrast
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from studies.statistics.crossed_factors import crossed as crossed
     from studies.statistics.endpoints import Endpoint as Endpoint
     from studies.statistics.endpoints import compare_endpoints as compare_endpoints
-    from studies.statistics.frozen import Frozen as Frozen
     from studies.statistics.judging import judge as judge
     from studies.statistics.multiplicity import holm as holm
     from studies.statistics.outcomes import ArmOutcome as ArmOutcome
@@ -46,7 +46,6 @@ __getattr__, __dir__ = face(
         "contrasts": ["Contrast", "contrast"],
         "crossed_factors": ["CrossedEffect", "crossed"],
         "endpoints": ["Endpoint", "compare_endpoints"],
-        "frozen": ["Frozen"],
         "multiplicity": ["holm"],
         "judging": ["judge"],
         "bimodality": ["Modes", "modes"],

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 from studies.statistics.comparisons import Sample
 from studies.statistics.crossed_permutation import permuted
 from studies.statistics.permutation import Alternative, Splits, permutation_test, splits_of

@@ -7,7 +7,7 @@ run ended in an error, is not known: a verdict must hold whatever it would have 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 from studies.statistics.amounts import short_of
 from studies.statistics.outcomes import (
     CEILINGS,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 from studies.statistics.claim_tests import p_value
 from studies.statistics.comparisons import Sample
 from studies.statistics.contrasts import Contrast, contrast, variance_of

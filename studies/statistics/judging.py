@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Frozen, Hypothesis
 from studies.statistics.comparisons import (
     Outcomes,
     UntestableError,
@@ -12,7 +12,6 @@ from studies.statistics.comparisons import (
     samples,
 )
 from studies.statistics.decisions import decided
-from studies.statistics.frozen import Frozen
 from studies.statistics.multiplicity import holm
 from studies.statistics.notes import notes
 from studies.statistics.permutation import Splits

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from store.intervals import wilson
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 from studies.statistics.amounts import share
 from studies.statistics.bimodality import modes
 from studies.statistics.comparisons import Sample

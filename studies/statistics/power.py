@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from studies.design.hypothesis import Direction
+from studies.experiment.hypothesis import Direction
 from studies.statistics.contrasts import quantile
 from studies.statistics.permutation import Alternative, smallest_p
 

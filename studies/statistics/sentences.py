@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 from studies.statistics.outcomes import TIMES
 from studies.statistics.power import MOST
 from studies.statistics.verdict import Verdict

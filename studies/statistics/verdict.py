@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 
 Status = Literal["supported", "refuted", "inconclusive", "not tested"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from studies.answers.answer import ArmResult
 from studies.answers.fit_times import fit_times, fit_title
-from studies.design.plan import Cell
+from studies.experiment.plan import Cell
 from studies.training.settings import Until
 
 

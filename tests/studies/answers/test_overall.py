@@ -11,8 +11,8 @@ from rich.console import Console
 from store.intervals import Interval
 from studies.answers.answer import ArmResult
 from studies.answers.overall import Overall, caption, overall, print_overall
-from studies.design.plan import Cell
-from studies.design.tuning import Chosen
+from studies.experiment.plan import Cell
+from studies.experiment.tune import Chosen
 from studies.report.make import findings_of
 from studies.report.page import markdown_page
 from tests.studies.made_up import FAR, NEAR, MadeUp, plan

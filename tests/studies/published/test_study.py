@@ -6,9 +6,9 @@ import pytest
 
 from registry import ConfigError, UnknownNameError
 from registry.builder import build_encoder
-from studies.conducting.preview import preview
-from studies.conducting.ready import ready
-from studies.design.checking import plan_problems
+from studies.execution.preview import preview
+from studies.experiment.load_plan import ready
+from studies.experiment.validate import plan_problems
 from studies.published import load, names, study_of, typed
 from studies.published.command import split
 from studies.published.differing import differences, shown

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from store.results import Results
-from studies.conducting.recall import plan_behind
+from studies.cli.recall import plan_behind
 from studies.recipes import RECIPES
 from studies.recipes.__main__ import main, with_own_report
 

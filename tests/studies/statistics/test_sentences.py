@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 from studies.statistics import ArmOutcome, SeedOutcome, Verdict, judge, sentence
 from studies.statistics.sentences import decimals, p_text, share
 

@@ -13,7 +13,7 @@ from store.records import Run
 from studies.answers.answer import gather_results
 from studies.answers.printing import print_answer
 from studies.answers.verdicts import verdicts
-from studies.design.freezing import frozen_for, protocol_of
+from studies.experiment.freeze import frozen_for, protocol_of
 from studies.training.later_scores import Asked, add_later_scores, measure
 from studies.training.seeds import Seeds
 from tests.studies.stored_models import Desk, copied, done_in, plan
