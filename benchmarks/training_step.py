@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from registry import build_encoder
+from studies.seeds import Seeds
 from studies.tasks.shift import Shift
 from studies.training.loop import Curves, train
-from studies.training.seeds import Seeds
 from studies.training.settings import Training
 
 STEPS = 60

@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from studies.training.loading import load
+    from studies.training.saved_models import load
 
 __all__ = ["load"]
 
 
 def __getattr__(name: str) -> object:
     if name == "load":
-        from studies.training.loading import load
+        from studies.training.saved_models import load
 
         return load
     raise AttributeError(f"module 'studies' has no attribute {name!r}")

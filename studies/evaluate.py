@@ -20,7 +20,7 @@ from studies.exit_codes import BAD_INPUT, INTERRUPTED, WORK_FAILED
 if TYPE_CHECKING:
     from store.records import Run
     from store.results import Results
-    from studies.training.later_scores import Added, Asked
+    from studies.training.posthoc import Added, Asked
 
 MOST = 2**31 - 1
 """No run has a larger id, and no sequence more tokens."""
@@ -61,8 +61,8 @@ def evaluate(
             fail("name runs by their ids, or a study by --study; one of the two", BAD_INPUT)
         from registry.plugins import load as load_plugin
         from store.results import Results
-        from studies.training.devices import device_named
-        from studies.training.later_scores import Asked
+        from studies.training.execute import device_named
+        from studies.training.posthoc import Asked
 
         for plugin in plugins or []:
             load_plugin(plugin)
@@ -90,7 +90,7 @@ def _numbers(text: str, what: str) -> tuple[int, ...]:
 
 def _of_ids(results: "Results", ids: Sequence[int]) -> list["Run"]:
     """The runs of these ids; each has weights."""
-    from studies.training.loading import saved_model
+    from studies.training.saved_models import saved_model
 
     runs = [results.run(number) for number in dict.fromkeys(ids)]
     for run in runs:
@@ -100,7 +100,7 @@ def _of_ids(results: "Results", ids: Sequence[int]) -> list["Run"]:
 
 def _of_study(results: "Results", study: str) -> list["Run"]:
     """The runs of a study that have weights, those that its last call asked for."""
-    from registry.table import UnknownNameError
+    from registry.errors import UnknownNameError
     from studies.errors import ModelError
 
     if study not in results.studies():
@@ -121,7 +121,7 @@ def _of_study(results: "Results", study: str) -> list["Run"]:
 
 def _warn(results: "Results", runs: Sequence["Run"]) -> None:
     """Name the parts whose source is not what a run was done with."""
-    from studies.training.loading import changed_parts, config_of
+    from studies.training.saved_models import changed_parts, config_of
 
     by_code: dict[Any, list[Run]] = {}
     for run in runs:
@@ -139,8 +139,8 @@ def _warn(results: "Results", runs: Sequence["Run"]) -> None:
 
 def _score(runs: Sequence["Run"], asked: "Asked", storage: str) -> None:
     from store.ledger import Ledger
-    from studies.training.devices import out_of_memory
-    from studies.training.later_scores import add_later_scores
+    from studies.training.execute import out_of_memory
+    from studies.training.posthoc import add_later_scores
 
     ledger, count = Ledger.open(storage), 0
     for number, run in enumerate(runs):

@@ -153,14 +153,13 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
     """Do the run in this process, anew if it was done before, and store it."""
     import torch
 
-    from registry.threads import threads
-    from store.connection import make_engine
-    from store.environment import environment_facts, git_facts
+    from registry.build import threads
+    from store.database import make_engine
     from store.ledger import Ledger
+    from store.provenance import environment_facts, git_facts
     from store.records import FINISHED
     from studies.execution.worker import is_alive, this_process
-    from studies.training.devices import device_facts, device_named
-    from studies.training.execute import execute
+    from studies.training.execute import device_facts, device_named, execute
     from studies.training.outcome import Outcome
 
     chosen: Any = device_named(device)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from registry.problems import ConfigError
+from registry.errors import ConfigError
 from studies.experiment.arms import Arm
 from studies.experiment.overlays import nested
 from studies.experiment.pareto import front

@@ -55,7 +55,7 @@ def _along(study: Study, axis: str | None) -> Study:
     if axis is None:
         return study
     if study.axes is None:
-        from registry.problems import ConfigError, Problem
+        from registry.errors import ConfigError, Problem
 
         rule = f"{study.program} has no further variables to choose; leave --axis out"
         raise ConfigError([Problem("--axis", rule, axis)])
@@ -65,7 +65,7 @@ def _along(study: Study, axis: str | None) -> Study:
 def _told(arms: str | None, seeds: int | None) -> dict[str, Any]:
     names = [arm.strip() for arm in (arms or "").split(",") if arm.strip()]
     if arms is not None and not names:
-        from registry.problems import ConfigError, Problem
+        from registry.errors import ConfigError, Problem
 
         rule = f"say which arms, joined by commas; got {arms!r}"
         raise ConfigError([Problem("--arms", rule, arms)])
@@ -126,7 +126,7 @@ def application(
         from studies.execution.preview import describe_plan, preview
         from studies.execution.running import Call, run
         from studies.experiment.load_plan import ready
-        from studies.training.devices import device_named
+        from studies.training.execute import device_named
 
         with errors():
             told = _told(arms, seeds)
@@ -164,8 +164,7 @@ def _arms_help(study: Study) -> str:
 @contextmanager
 def errors() -> Iterator[None]:
     """Turn errors that a user can mend into lines on standard error and an exit code."""
-    from registry.problems import ConfigError
-    from registry.table import DuplicateNameError, UnknownNameError
+    from registry.errors import ConfigError, DuplicateNameError, UnknownNameError
     from store.errors import StoreError
     from studies.errors import FailedRunsError, InterruptedStudyError, WorkerError
 

@@ -184,7 +184,7 @@ def _table(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
 
 def _announced(plan: Plan, storage: str) -> int:
     """How many claims were frozen together, whichever of them this call asks; 0 if none were."""
-    from store.connection import exists
+    from store.database import exists
     from store.results import Results
 
     if not exists(storage):
@@ -235,7 +235,7 @@ def stored_runs(plan: Plan, storage: str) -> Mapping[Cell, int]:
     Raises:
         StoreError: If the address or the file is no database of ours.
     """
-    from store.connection import exists
+    from store.database import exists
     from store.results import Results
     from studies.report.stored import Stored
 

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from registry.threads import threads
+from registry.build import threads
 from studies.errors import BrokenModelError, model_answers, model_is_built
 from studies.experiment.match import tokens_of
 from studies.experiment.plan import Cell, Plan
+from studies.scoring import batch_loss, predict
+from studies.seeds import Seeds
 from studies.training.data import trained_lengths
-from studies.training.evaluation import predict
-from studies.training.loop import batch_loss
 from studies.training.models import build_model
-from studies.training.seeds import Seeds
 from studies.training.settings import RunConfig, task_of
 from variants.positions import BeyondTableError
 
@@ -53,7 +52,7 @@ def run_times(plan: Plan, storage: str) -> Mapping[Cell, Took | None]:
 
 def _finished(plan: Plan, storage: str) -> "list[Run]":
     """The finished runs of the study with this budget that noted their time."""
-    from store.connection import exists
+    from store.database import exists
     from store.results import Results
 
     if not exists(storage):

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from registry.config import hash_of, without_defaults
-from registry.table import UnknownNameError
-from store.model_files import ModelFiles
+from registry.errors import UnknownNameError
 from store.results import Results
+from store.weights import ModelFiles
 from studies.answers.alternatives import alternatives
 from studies.answers.answer import ArmResult, gather_results
 from studies.answers.searching import grow, points
@@ -58,12 +58,12 @@ class Call:
 
 def run(plan: Plan, call: Call) -> "list[Verdict]":
     """Do what is missing of a plan, print its answer, and return its verdicts."""
-    from store.connection import make_engine
-    from store.environment import environment_facts, git_facts
+    from store.database import make_engine
     from store.ledger import Ledger
+    from store.provenance import environment_facts, git_facts
     from store.results import Results
     from studies.execution.trials import Trials
-    from studies.training.devices import device_facts
+    from studies.training.execute import device_facts
 
     call.check(plan)
     if call.report is not None:

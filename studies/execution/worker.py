@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from store.ledger import Ledger
-    from store.model_files import ModelFiles
     from store.records import Claim, Model
+    from store.weights import ModelFiles
     from studies.execution.trials import Trials
     from studies.training.outcome import Outcome
 
@@ -152,14 +152,14 @@ class _Worker:
         # A worker that lost the run writes none; else the lease lasts until the run is stored.
         if not wanted or outcome.model is None or not ledger.renew(claim, LEASE_SECONDS):
             return None
-        from studies.training.weights import content_of
+        from studies.training.saved_models import content_of
 
         return self.files.write(claim, content_of(outcome.model, claim.run))
 
     @property
     def files(self) -> "ModelFiles":
         """The files of weights beside the database."""
-        from store.model_files import ModelFiles
+        from store.weights import ModelFiles
 
         return ModelFiles(self.job.url)
 

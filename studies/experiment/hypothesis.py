@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Direction = Literal["greater", "less", "different", "same"]
 SIGNS = {"greater": ">", "less": "<", "different": "≠", "same": "≈"}
@@ -122,3 +122,19 @@ class Frozen:
     def later(self, seeds: Iterable[int]) -> list[int]:
         """The seeds that came later."""
         return sorted(set(seeds) - set(self.seeds))
+
+
+def claim(name: str, contrast: str, panel: str, text: str, **other: Any) -> Hypothesis:
+    """A hypothesis about two arms with a sign of `SIGNS` between them, such as "rope > none".
+
+    Raises:
+        ValueError: If there is no sign.
+    """
+    for direction, sign in SIGNS.items():
+        arm, found, against = contrast.partition(f" {sign} ")
+        if found:
+            told: dict[str, Any] = {"direction": direction, **other}
+            return Hypothesis(name, text, arm, against, panel, **told)
+    raise ValueError(
+        f"{name}: two arms with one of {', '.join(SIGNS.values())} between them; got {contrast!r}"
+    )

@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from registry.errors import ConfigError, Problem, UnknownNameError
 from registry.plugins import Plugin, load
-from registry.problems import ConfigError, Problem
-from registry.table import UnknownNameError
 from studies.experiment.overrides import as_written, try_to_gather
 from studies.experiment.plan import Plan
 from studies.experiment.study import Study

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from registry.problems import ConfigError, Problem
-from registry.threads import threads
+from registry.build import threads
+from registry.errors import ConfigError, Problem
 from studies.errors import BrokenModelError, model_answers, model_is_built
 from studies.training.settings import Count, RunConfig, Strictly, task_of
 
 if TYPE_CHECKING:
     from torch import nn
-
 
 Cost = Literal["parameters", "flops_per_token", "tokens", "steps"]
 
@@ -294,8 +293,8 @@ def _built(config: RunConfig) -> "nn.Module":
         ConfigError: If its encoder or its function refuses its options.
         BrokenModelError: If what builds it raises anything else.
     """
+    from studies.seeds import Seeds
     from studies.training.models import build_model
-    from studies.training.seeds import Seeds
 
     with model_is_built():
         return build_model(config, Seeds(0, 0))
@@ -309,7 +308,7 @@ def _parameters(model: "nn.Module") -> int:
 def _flops(model: "nn.Module", config: RunConfig) -> float:
     import torch
 
-    from registry.measuring import counting
+    from registry.inspect import counting
 
     task = task_of(config.task)
     drawn = torch.Generator().manual_seed(0)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from registry.nearest import nearest
-from registry.problems import ConfigError, Problem
+from registry.errors import ConfigError, Problem, nearest
 
 ROOTS = ("encoder", "model", "perform", "task", "training", "evaluation", "study")
 """The roots of a config. Those that hold a choice of a part are `model`, `perform` and `task`."""

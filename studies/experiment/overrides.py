@@ -9,12 +9,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from registry.config import EncoderConfig
-from registry.problems import ConfigError, Problem, problems_of, unknown_key
-from registry.settings import with_settings
-from registry.yaml_file import read_yaml
+from registry.errors import ConfigError, Problem, problems_of, unknown_key
+from registry.yaml_file import read_yaml, with_settings
 from studies.experiment.overlays import EXAMPLES, Layer, merge, name_of, nested, not_a_mapping
 from studies.experiment.settings import Settings
-from studies.training.misplaced import with_its_place
+from studies.training.settings import with_its_place
 
 IN_PANELS = ("encoder", "training", "evaluation")
 ENCODER_KEYS = frozenset(f"encoder.{key}" for key in ("preset", *EncoderConfig.model_fields))

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from registry.config import hash_of, without_defaults
-from registry.problems import ConfigError, Problem
+from registry.errors import ConfigError, Problem
 from studies.experiment.arms import Arm, select
 from studies.experiment.match import COUNTED, costly, matched, turn
 from studies.experiment.overlays import PLAIN, nested, not_a_mapping

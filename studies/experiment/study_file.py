@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from registry.problems import ConfigError, Problem, unknown_key
+from registry.errors import ConfigError, Problem, unknown_key
 from registry.yaml_file import read_yaml
 from studies.experiment.overlays import ROOTS, Layer, not_a_mapping
 from studies.experiment.overrides import lay_over, without
@@ -198,7 +198,7 @@ class Collection:
         Raises:
             UnknownNameError: If there is none of this name.
         """
-        from registry.table import UnknownNameError
+        from registry.errors import UnknownNameError
 
         if name not in self.names():
             raise UnknownNameError(self.kind, name, self.names())

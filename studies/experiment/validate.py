@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from registry.choices import Choice, build_mask
 from registry.config import EncoderConfig
-from registry.nearest import nearest
-from registry.problems import ConfigError, Problem
-from registry.table import UnknownNameError
+from registry.errors import ConfigError, Problem, UnknownNameError, nearest
 from studies.experiment.contrasts import contrast_problems, why_not_asked
 from studies.experiment.hypothesis import Hypothesis
 from studies.experiment.overlays import EXAMPLES, PLAIN, lies_under, nested

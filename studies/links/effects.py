@@ -11,9 +11,9 @@ from studies.links.bench import Bench, Scope, ask
 from studies.links.choices import BY_NUMBER, Choice, Keys, choose
 from studies.links.cutting import check_cuttable
 from studies.tasks.task import Task
+from studies.training.execute import trained_once
 from studies.training.outcome import Measured, Outcome, Work
 from studies.training.settings import task_of
-from studies.training.trained_once import trained_once
 from variants.encoder import Encoder
 from variants.positions import BeyondTableError
 

@@ -1,6 +1,7 @@
 """Measure one attention against float64: its rounding error, its time and its memory."""
 
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -12,9 +13,10 @@ from einops import einsum, reduce
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from registry.choices import build_mask, build_part, resolve
-from studies.measurements.held_bytes import peak_bytes
 from studies.training.outcome import Measured, Outcome, Work
 from variants.dims import Dims
 from variants.masks import Mask
@@ -203,3 +205,49 @@ def _only(kernel: Kernel) -> AbstractContextManager[Any]:
 
 def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+class _Held(TorchDispatchMode):
+    """Follows every storage from the operation that made it to its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = self.most = 0
+        self._seen: dict[int, weakref.ref[Any]] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        for one in tree_leaves(made):
+            if isinstance(one, torch.Tensor):
+                self._follow(one.untyped_storage())
+        return made
+
+    def _follow(self, storage: Any) -> None:
+        key, size = storage._cdata, storage.nbytes()
+        if key in self._seen:
+            return
+
+        def gone(_: object) -> None:
+            self.now -= size
+            del self._seen[key]
+
+        self._seen[key] = weakref.ref(storage, gone)
+        self.now += size
+        self.most = max(self.most, self.now)
+
+
+def peak_bytes(work: Callable[[], object], device: torch.device) -> int:
+    """The most bytes that tensors made in a piece of work held at one time.
+
+    On a GPU that is what its allocator says. On the CPU it is the sum over the storages of all
+    tensors that operations return, so what a kernel allocates for itself and frees again before it
+    returns is not seen.
+    """
+    if device.type == "cuda":
+        before = torch.cuda.memory_allocated(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        work()
+        return torch.cuda.max_memory_allocated(device) - before
+    with _Held() as held:
+        work()
+    return held.most

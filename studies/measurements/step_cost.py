@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
-from studies.training import train_and_score
+from studies.training.execute import train_and_score
 from studies.training.outcome import Measured, Outcome, Work
 
 
@@ -24,7 +24,7 @@ def perform(work: Work) -> Outcome:
         ends.append(clock())
         work.after_step()
 
-    outcome = train_and_score.perform(replace(work, after_step=after_step))
+    outcome = train_and_score(replace(work, after_step=after_step))
     steps = [end - start for start, end in pairwise(ends)]
     if steps and outcome.status == "done":
         longest = work.config.training.train_lengths[1]

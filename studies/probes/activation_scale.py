@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from studies.probes.probe import Probe, Scene, blocks_of
-from studies.training.outcome import Measured
+from studies.probes.probe import Probe, ProbeContext, blocks_of
+from studies.scoring import Measured
 
 
 class ActivationScale(Probe):
@@ -32,25 +32,25 @@ class ActivationScale(Probe):
         self.examples = examples
 
     @torch.no_grad()
-    def measure(self, scene: Scene) -> Iterable[Measured]:
-        batch = scene.batch(self.examples)
+    def measure(self, context: ProbeContext) -> Iterable[Measured]:
+        batch = context.batch(self.examples)
         scales: list[float] = []
 
         def note(module: Any, inputs: Any, output: Any) -> None:
             states: Tensor = output[0] if isinstance(output, tuple) else output
             scales.append(states[batch.keep].double().square().mean().sqrt().item())
 
-        layers = dict.fromkeys(blocks_of(scene.model, self.name))
+        layers = dict.fromkeys(blocks_of(context.model, self.name))
         handles = [layer.register_forward_hook(note) for layer in layers]
         try:
-            scene.model(batch.tokens)
+            context.model(batch.tokens)
         finally:
             for handle in handles:
                 handle.remove()
         for layer, scale in enumerate(scales):
             yield Measured(
                 "validation",
-                scene.longest_trained,
+                context.longest_trained,
                 "activation_scale",
                 self.examples,
                 scale,

@@ -8,8 +8,8 @@ from einops import rearrange, repeat
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from studies.probes.probe import Probe, Scene
-from studies.training.outcome import Measured
+from studies.probes.probe import Probe, ProbeContext
+from studies.scoring import Measured
 
 
 class Attention(Probe):
@@ -39,14 +39,14 @@ class Attention(Probe):
         self.examples, self.offsets = examples, offsets
 
     @torch.no_grad()
-    def measure(self, scene: Scene) -> Iterable[Measured]:
-        batch = scene.batch(self.examples)
+    def measure(self, context: ProbeContext) -> Iterable[Measured]:
+        batch = context.batch(self.examples)
         try:
-            weights = scene.model(batch.tokens, need_weights=True).weights
+            weights = context.model(batch.tokens, need_weights=True).weights
         except TypeError as error:
             raise ValueError(
                 f"{self.name} needs a model that returns its weights when called with "
-                f"need_weights=True; {type(scene.model).__name__} does not; leave it out of "
+                f"need_weights=True; {type(context.model).__name__} does not; leave it out of "
                 "evaluation.probes"
             ) from error
         for layer, found in enumerate(weights):
@@ -54,12 +54,12 @@ class Attention(Probe):
             top = found.double().amax(dim=-1)
             for metric, value in (("attention_entropy", entropy), ("attention_top", top)):
                 mean = _over_real(value, batch.keep)
-                yield self._told(scene, metric, mean, layer)
-            yield from self._at_offsets(scene, layer, found.double(), batch.keep)
+                yield self._told(context, metric, mean, layer)
+            yield from self._at_offsets(context, layer, found.double(), batch.keep)
 
     def _at_offsets(
         self,
-        scene: Scene,
+        context: ProbeContext,
         layer: int,
         weights: Float[Tensor, "batch heads query key"],
         keep: Bool[Tensor, "batch seq"],
@@ -69,11 +69,11 @@ class Attention(Probe):
         for offset in range(-far, far + 1) if far else ():
             on = torch.diagonal(weights, offset, dim1=-2, dim2=-1)
             queries = keep[:, max(0, -offset) : seq - max(0, offset)]
-            yield self._told(scene, f"attention_offset.{layer}", _over_real(on, queries), offset)
+            yield self._told(context, f"attention_offset.{layer}", _over_real(on, queries), offset)
 
-    def _told(self, scene: Scene, metric: str, value: float, where: int) -> Measured:
+    def _told(self, context: ProbeContext, metric: str, value: float, where: int) -> Measured:
         return Measured(
-            "validation", scene.longest_trained, metric, self.examples, value, bin=where
+            "validation", context.longest_trained, metric, self.examples, value, bin=where
         )
 
 

@@ -8,9 +8,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from studies.probes.probe import Probe, Scene
-from studies.training.loop import batch_loss
-from studies.training.outcome import Measured
+from studies.probes.probe import Probe, ProbeContext
+from studies.scoring import Measured, batch_loss
 
 LAYER = re.compile(r"(?:^|\.)blocks\.(\d+)\.")
 
@@ -38,19 +37,19 @@ class GradientNorms(Probe):
         super().__init__(steps)
         self.only, self.examples = only, examples
 
-    def measure(self, scene: Scene) -> Iterable[Measured]:
+    def measure(self, context: ProbeContext) -> Iterable[Measured]:
         squares: dict[int | None, Tensor] = defaultdict(
             lambda: torch.zeros((), dtype=torch.float64)
         )
         named = {
             name: one
-            for name, one in scene.model.named_parameters()
+            for name, one in context.model.named_parameters()
             if one.requires_grad and self.only in name
         }
         if not named:
             raise ValueError(f"no parameter of this model has {self.only!r} in its name")
-        batch = scene.batch(self.examples)
-        loss = batch_loss(scene.model, batch, scene.device)
+        batch = context.batch(self.examples)
+        loss = batch_loss(context.model, batch, context.device)
         gradients = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
         layered = any(LAYER.search(name) for name in named)
         for name, gradient in zip(named, gradients, strict=True):
@@ -60,7 +59,7 @@ class GradientNorms(Probe):
         for layer, square in sorted(squares.items(), key=lambda pair: pair[0] or 0):
             yield Measured(
                 "validation",
-                scene.longest_trained,
+                context.longest_trained,
                 "gradient_norm",
                 self.examples,
                 square.sqrt().item(),

@@ -2,27 +2,30 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from studies.scoring import Measured, fixed_set, judged, logits_per_answer, predict
+from studies.seeds import Seeds
 from studies.tasks.task import Batch, Task
-from studies.training.evaluation import by_answer, fixed_set, judged, predict
-from studies.training.outcome import Measured
-from studies.training.seeds import Seeds
-from studies.training.settings import RunConfig
+from variants.positions import BeyondTableError
 
 
 @dataclass(frozen=True)
-class Scene:
-    """What a probe sees: a model in evaluation mode, its task, and a run's config and streams."""
+class ProbeContext:
+    """What a probe sees: a model in evaluation mode, its task, and a run's config and streams.
+
+    `config` is the run's `studies.training.settings.RunConfig`.
+    """
 
     model: nn.Module
     task: Task
-    config: RunConfig
+    config: Any
     seeds: Seeds
     device: torch.device
 
@@ -30,6 +33,11 @@ class Scene:
     def longest_trained(self) -> int:
         """The longest trained length."""
         return self.config.training.train_lengths[1]
+
+    @property
+    def test_lengths(self) -> tuple[int, ...]:
+        """The tested lengths."""
+        return self.config.evaluation.test_lengths
 
     def batch(self, examples: int, length: int | None = None) -> Batch:
         """Sequences to look at, the same at every call and for every arm of a replicate.
@@ -51,8 +59,12 @@ class Scene:
         sizes = evaluation.examples, evaluation.batch_size
         for batch in fixed_set(self.task, "test", length, self.seeds, *sizes):
             targets = batch.targets.to(self.device)
-            logits = by_answer(predict(self.model, batch, self.device), targets)
+            logits = logits_per_answer(predict(self.model, batch, self.device), targets)
             yield batch, *judged(logits, targets)
+
+
+Scene = ProbeContext
+"""The name of earlier releases, under which the probes of users may import it."""
 
 
 class Probe(ABC):
@@ -77,20 +89,20 @@ class Probe(ABC):
         self.steps = steps
 
     @abstractmethod
-    def measure(self, scene: Scene) -> Iterable[Measured]:
+    def measure(self, context: ProbeContext) -> Iterable[Measured]:
         """What the model at hand shows."""
 
-    def before(self, scene: Scene) -> Iterable[Measured]:
+    def before(self, context: ProbeContext) -> Iterable[Measured]:
         """What is measured before the first step."""
-        return self.measure(scene)
+        return self.measure(context)
 
-    def during(self, scene: Scene, step: int) -> Iterable[Measured]:
+    def during(self, context: ProbeContext, step: int) -> Iterable[Measured]:
         """What is measured after one of `steps`."""
-        return self.measure(scene)
+        return self.measure(context)
 
-    def after(self, scene: Scene) -> Iterable[Measured]:
+    def after(self, context: ProbeContext) -> Iterable[Measured]:
         """What is measured after the last step."""
-        return self.measure(scene)
+        return self.measure(context)
 
     def __repr__(self) -> str:
         options = list(inspect.signature(type(self)).parameters)
@@ -111,3 +123,38 @@ def blocks_of(model: nn.Module, name: str) -> nn.ModuleList:
             f"{type(model).__name__} has none; leave it out of evaluation.probes"
         )
     return blocks
+
+
+Counts = Mapping[int, int]
+
+
+class ScoresByBin(Probe):
+    """Accuracy at every tested length, apart for each bin that an answer may be in.
+
+    A length that the model refuses has no bins. Before the first step nothing is measured.
+    """
+
+    metric: ClassVar[str]
+
+    @abstractmethod
+    def count(
+        self, context: ProbeContext, batch: Batch, scored: Tensor, right: Tensor
+    ) -> tuple[Counts, Counts]:
+        """How many answers of a batch are in each bin: of the scored ones, of the right ones."""
+
+    def before(self, context: ProbeContext) -> Iterable[Measured]:
+        return ()
+
+    def measure(self, context: ProbeContext) -> Iterator[Measured]:
+        for length in context.test_lengths:
+            asked, known = Counter[int](), Counter[int]()
+            try:
+                for batch, scored, right in context.answered(length):
+                    of_scored, of_right = self.count(context, batch, scored, right)
+                    asked.update(of_scored)
+                    known.update(of_right)
+            except BeyondTableError:
+                continue
+            for at, n in sorted(asked.items()):
+                share = known[at] / n
+                yield Measured("test", length, self.metric, n, share, known[at], bin=at)

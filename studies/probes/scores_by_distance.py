@@ -7,8 +7,7 @@ import torch
 from einops import rearrange
 from torch import Tensor
 
-from studies.probes._scores_by_bin import Counts, ScoresByBin
-from studies.probes.probe import Scene
+from studies.probes.probe import Counts, ProbeContext, ScoresByBin
 from studies.tasks.task import Batch
 
 
@@ -33,17 +32,17 @@ class ScoresByDistance(ScoresByBin):
         super().__init__(steps)
 
     def count(
-        self, scene: Scene, batch: Batch, scored: Tensor, right: Tensor
+        self, context: ProbeContext, batch: Batch, scored: Tensor, right: Tensor
     ) -> tuple[Counts, Counts]:
-        distance = self._distance(scene, batch.tokens, scored)
+        distance = self._distance(context, batch.tokens, scored)
         return Counter(distance[scored].tolist()), Counter(distance[right].tolist())
 
-    def _distance(self, scene: Scene, tokens: Tensor, scored: Tensor) -> Tensor:
-        links = scene.task.links(tokens)
+    def _distance(self, context: ProbeContext, tokens: Tensor, scored: Tensor) -> Tensor:
+        links = context.task.links(tokens)
         if links is None or scored.ndim != 2:
             raise ValueError(
                 f"{self.name} needs a task that tells the links of each token's answer; "
-                f"{scene.task!r} does not; leave it out of evaluation.probes"
+                f"{context.task!r} does not; leave it out of evaluation.probes"
             )
         index = torch.arange(tokens.shape[1])
         query = rearrange(index, "query -> query 1")

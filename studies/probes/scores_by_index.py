@@ -5,8 +5,7 @@ from typing import ClassVar
 from einops import reduce
 from torch import Tensor
 
-from studies.probes._scores_by_bin import Counts, ScoresByBin
-from studies.probes.probe import Scene
+from studies.probes.probe import Counts, ProbeContext, ScoresByBin
 from studies.tasks.task import Batch
 
 
@@ -31,7 +30,7 @@ class ScoresByIndex(ScoresByBin):
         super().__init__(steps)
 
     def count(
-        self, scene: Scene, batch: Batch, scored: Tensor, right: Tensor
+        self, context: ProbeContext, batch: Batch, scored: Tensor, right: Tensor
     ) -> tuple[Counts, Counts]:
         return _by_index(scored), _by_index(right)
 

@@ -8,9 +8,8 @@ from einops import repeat
 from jaxtyping import Int
 from torch import Tensor
 
-from studies.probes.probe import Probe, Scene
-from studies.training.evaluation import logits_of
-from studies.training.outcome import Measured
+from studies.probes.probe import Probe, ProbeContext
+from studies.scoring import Measured, logits_of
 
 
 class Symmetries(Probe):
@@ -42,24 +41,24 @@ class Symmetries(Probe):
         self.examples = examples
 
     @torch.no_grad()
-    def measure(self, scene: Scene) -> Iterable[Measured]:
-        for length in scene.config.evaluation.test_lengths:
-            tokens = scene.batch(self.examples, length).tokens
+    def measure(self, context: ProbeContext) -> Iterable[Measured]:
+        for length in context.test_lengths:
+            tokens = context.batch(self.examples, length).tokens
             seq = tokens.shape[1]
-            generator = scene.seeds.generator("evaluation", "permutation", length)
+            generator = context.seeds.generator("evaluation", "permutation", length)
             shuffled = torch.rand(self.examples, seq, generator=generator).argsort(dim=1)
             turned = torch.arange(seq).flip(0).expand(self.examples, seq)
             for metric, order in (("permutation", shuffled), ("reflection", turned)):
-                value = broken(scene, tokens, order.to(scene.device))
+                value = broken(context, tokens, order.to(context.device))
                 yield Measured("test", length, metric, self.examples, value)
 
 
 def broken(
-    scene: Scene, tokens: Int[Tensor, "batch seq"], order: Int[Tensor, "batch seq"]
+    context: ProbeContext, tokens: Int[Tensor, "batch seq"], order: Int[Tensor, "batch seq"]
 ) -> float | None:
     """How far a model is from commuting with these orders; None where all outputs are the same."""
     before, after = (
-        logits_of(scene.model(one)).double() for one in (tokens, tokens.gather(1, order))
+        logits_of(context.model(one)).double() for one in (tokens, tokens.gather(1, order))
     )
     by_place = before.ndim > 2
     spread = (before - before.mean(dim=1 if by_place else 0, keepdim=True)).norm()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from registry.table import UnknownNameError
+from registry.errors import UnknownNameError
 from studies.experiment.overlays import leaves, merge
 from studies.experiment.study import Budget, Study
 from studies.published.protocol import Budgeted

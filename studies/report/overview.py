@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from registry.problems import ConfigError, Problem
+from registry.errors import ConfigError, Problem
 from store.results import Results
 from studies.cli.recall import plan_behind
 from studies.report.effects import effects

@@ -7,9 +7,9 @@ from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from studies.tasks._answer_string import AnswerString
 from studies.tasks._bits import two_numbers
-from studies.tasks._estimates import UNSCORED, score_of_bags
+from studies.tasks._floors import UNSCORED, score_of_bags
+from studies.tasks._shapes import AnswerString
 from studies.tasks.task import Floors
 
 PLUS = 3

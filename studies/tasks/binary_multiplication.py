@@ -6,15 +6,15 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from studies.tasks._answer_string import AnswerString
 from studies.tasks._bits import number_of, to_bits, two_numbers
-from studies.tasks._estimates import (
+from studies.tasks._floors import (
     UNSCORED,
     all_together,
     by_output,
     score_of_bags,
     score_of_choice,
 )
+from studies.tasks._shapes import AnswerString
 from studies.tasks.task import Floors
 
 TIMES = 3

@@ -8,8 +8,8 @@ from jaxtyping import Int
 from scipy.special import bdtrc
 from torch import Tensor
 
-from studies.tasks._answer_string import AnswerString, StringPlace
-from studies.tasks._bags import share_of_commonest
+from studies.tasks._floors import share_of_commonest
+from studies.tasks._shapes import AnswerString, StringPlace
 from studies.tasks.task import Floors, check_alphabet, uniform_tokens
 
 

@@ -8,8 +8,8 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from studies.tasks._bags import share_of_commonest
-from studies.tasks._transcript import Transcript
+from studies.tasks._floors import share_of_commonest
+from studies.tasks._shapes import Transcript
 from studies.tasks.task import Floors, check_alphabet, check_choice, uniform_tokens
 
 Form = Literal["random", "one_symbol", "replace"]

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from studies.tasks._answer_string import AnswerString
 from studies.tasks._bits import number_of, to_bits, uniform_nonzero
-from studies.tasks._estimates import score_of_bags
+from studies.tasks._floors import score_of_bags
+from studies.tasks._shapes import AnswerString
 from studies.tasks.task import Floors
 
 

@@ -7,7 +7,7 @@ from einops import rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from studies.tasks._bags import draw_counts
+from studies.tasks._floors import draw_counts
 from studies.tasks.task import Batch, Floors, Task, check_alphabet, check_choice, to_one_key, whole
 
 Longest = Literal["context", "half"]

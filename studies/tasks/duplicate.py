@@ -7,8 +7,8 @@ from einops import repeat
 from jaxtyping import Int
 from torch import Tensor
 
-from studies.tasks._answer_string import AnswerString
-from studies.tasks._bags import share_of_commonest
+from studies.tasks._floors import share_of_commonest
+from studies.tasks._shapes import AnswerString
 from studies.tasks.task import Floors, check_alphabet, uniform_tokens
 
 

@@ -7,8 +7,8 @@ from einops import reduce
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from studies.tasks._bags import binomial
-from studies.tasks._one_answer import OneAnswer, Place, both_ends
+from studies.tasks._floors import binomial
+from studies.tasks._shapes import OneAnswer, Place, both_ends
 from studies.tasks.task import Floors, uniform_tokens
 
 

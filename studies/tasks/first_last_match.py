@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from studies.tasks._bags import draw_counts
-from studies.tasks._one_answer import OneAnswer, Place, both_ends
+from studies.tasks._floors import draw_counts
+from studies.tasks._shapes import OneAnswer, Place, both_ends
 from studies.tasks.task import Floors, check_alphabet, uniform_tokens
 
 BAGS = 65_536

@@ -7,7 +7,7 @@ from einops import rearrange
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from studies.tasks._bags import share_of_commonest
+from studies.tasks._floors import share_of_commonest
 from studies.tasks.task import Batch, Floors, Task, check_alphabet, uniform_tokens, whole
 
 

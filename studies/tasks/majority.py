@@ -7,8 +7,8 @@ from einops import reduce
 from jaxtyping import Int
 from torch import Tensor
 
-from studies.tasks._estimates import UNSCORED
-from studies.tasks._one_answer import OneAnswer, Place
+from studies.tasks._floors import UNSCORED
+from studies.tasks._shapes import OneAnswer, Place
 from studies.tasks.task import Floors, uniform_tokens
 
 

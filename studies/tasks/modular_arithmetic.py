@@ -7,8 +7,8 @@ from einops import rearrange, repeat
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from studies.tasks._estimates import score_of_choice
-from studies.tasks._one_answer import OneAnswer, Place
+from studies.tasks._floors import score_of_choice
+from studies.tasks._shapes import OneAnswer, Place
 from studies.tasks.task import Floors, check_alphabet, uniform_tokens
 
 BAGS, ORDERS = 128, 128

@@ -7,7 +7,7 @@ from einops import rearrange, repeat
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from studies.tasks._estimates import UNSCORED
+from studies.tasks._floors import UNSCORED
 from studies.tasks.task import Batch, Floors, Task, check_choice, to_one_key, whole
 
 Filler = Literal["random", "blank"]

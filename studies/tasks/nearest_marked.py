@@ -8,8 +8,7 @@ from einops import rearrange, reduce
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from studies.tasks._bags import mean_largest_count
-from studies.tasks._estimates import UNSCORED
+from studies.tasks._floors import UNSCORED, mean_largest_count
 from studies.tasks.task import (
     Batch,
     Floors,

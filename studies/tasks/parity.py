@@ -7,7 +7,7 @@ from einops import reduce
 from jaxtyping import Int
 from torch import Tensor
 
-from studies.tasks._one_answer import OneAnswer, Place
+from studies.tasks._shapes import OneAnswer, Place
 from studies.tasks.task import Floors, uniform_tokens
 
 

@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from studies.tasks._bags import chance_within
-from studies.tasks._estimates import UNSCORED
+from studies.tasks._floors import UNSCORED, chance_within
 from studies.tasks.task import (
     Batch,
     Floors,

@@ -8,8 +8,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from studies.tasks._bags import share_of_commonest
-from studies.tasks._estimates import UNSCORED
+from studies.tasks._floors import UNSCORED, share_of_commonest
 from studies.tasks.task import Batch, Floors, Task, check_alphabet, uniform_tokens, whole
 
 

@@ -7,9 +7,8 @@ from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from studies.tasks._answer_string import AnswerString
-from studies.tasks._estimates import UNSCORED
-from studies.tasks._walks import chance_of_fall
+from studies.tasks._floors import UNSCORED, chance_of_fall
+from studies.tasks._shapes import AnswerString
 from studies.tasks.task import Floors
 
 POP = 3

@@ -12,15 +12,15 @@ from einops import rearrange
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from studies.tasks._certificate import Certificate, Floors
-from studies.tasks._estimates import (
+from studies.tasks._floors import (
     UNSCORED,
+    Certificate,
+    Floors,
     all_together,
     answers_of_rearrangements,
     by_output,
     score_of_choice,
 )
-from studies.tasks._showing import shown
 
 Targets = Int[Tensor, " batch"] | Int[Tensor, "batch seq"] | Int[Tensor, "batch seq answers"]
 
@@ -231,3 +231,23 @@ def to_one_key(
     return (rearrange(key, "batch query -> batch query 1") == keys) & rearrange(
         linked, "batch query -> batch query 1"
     )
+
+
+def shown(task: "Task", symbols: Sequence[int]) -> str:
+    """The tokens of a question in one line, its targets below them in columns."""
+    tokens = task.pose(torch.tensor([list(symbols)]))
+    targets = task.solve(tokens)
+    spelled = [task.spell(token) for token in tokens[0].tolist()]
+    if targets.ndim == 1:
+        return f"tokens   {' '.join(spelled)}\nanswer   {_target(targets.item())}"
+    lines = rearrange(targets[0], "seq ... -> (...) seq").tolist()
+    rows = [spelled, *([_target(target) for target in line] for line in lines)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        f"{title}  {' '.join(map(str.rjust, row, widths))}".rstrip()
+        for title, row in zip(["tokens ", *["targets"] * len(lines)], rows, strict=True)
+    )
+
+
+def _target(label: int | float) -> str:
+    return "." if label == UNSCORED else str(label)

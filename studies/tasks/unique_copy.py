@@ -7,7 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from studies.tasks._transcript import Transcript
+from studies.tasks._shapes import Transcript
 from studies.tasks.task import Floors, check_alphabet
 
 

@@ -1,5 +1,6 @@
 """One run, from its settings to its numbers.
 
-`settings` says what a run depends on, `execute` does it: as `train_and_score` does, or as a
-function that the config names. `identity` tells the source that the numbers rest on.
+`settings` says what a run depends on, `execute` does it: by training a model and scoring it, or by
+a function that the config names. `identity` tells the source that the numbers rest on,
+`saved_models` and `posthoc` come back to a model later.
 """

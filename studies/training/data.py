@@ -7,11 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from studies.tasks.task import Batch, Task
-from studies.training.seeds import Seeds
+from studies.seeds import Seeds
+from studies.tasks.task import UNSCORED, Batch, Task
 from studies.training.settings import Training
-
-UNSCORED = -100
 
 
 def batches(task: Task, config: Training, seeds: Seeds) -> Iterator[Batch]:

@@ -1,14 +1,25 @@
-"""Do one run: by the function that its config names, else by training and scoring."""
+"""Do one run: by the function that its config names, or by training a model and scoring it."""
 
+import json
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import torch
+from torch import nn
 
+from registry.errors import ConfigError, Problem
+from studies.tasks.task import Task
 from studies.training import references
-from studies.training.outcome import Outcome, Work
-from studies.training.settings import RunConfig
+from studies.training.callbacks import Callbacks
+from studies.training.data import trained_lengths
+from studies.training.evaluation import evaluate, validation_lengths
+from studies.training.loop import Curves, DivergedError, train
+from studies.training.models import build_model, width_of
+from studies.training.outcome import Measured, Outcome, Work
+from studies.training.settings import RunConfig, task_of
 from variants.masks import CONVENTION
 
 
@@ -39,9 +50,7 @@ def execute(
 def _perform(work: Work) -> Outcome:
     chosen = work.config.perform
     if chosen is None:
-        from studies.training.train_and_score import perform
-
-        return perform(work)
+        return train_and_score(work)
     return references.function_of(chosen.name)(work, **chosen.options())
 
 
@@ -56,3 +65,120 @@ def _facts(work: Work) -> dict[str, Any]:
         **task,
         "mask_convention": CONVENTION,
     }
+
+
+def train_and_score(work: Work) -> Outcome:
+    """Train and score one replicate of a config.
+
+    A training that diverges is a result: status "diverged", with the reason and no scores.
+    """
+    config, task = work.config, task_of(work.config.task)
+    model = build_model(config, work.seeds)
+    model = model.to(work.device, getattr(torch, config.training.dtype))
+    outcome = Outcome(parameters=sum(one.numel() for one in model.parameters()), model=model)
+    curves, callbacks = Curves(config.training.last_step), Callbacks(model, task, work)
+    try:
+        callbacks.before()
+        steps = train(
+            model,
+            task,
+            config.training,
+            width_of(config),
+            work.seeds,
+            work.device,
+            curves,
+            work.after_step,
+            callbacks.during,
+        )
+        callbacks.after(steps)
+        outcome.scores = [*score(model, task, work), *callbacks.scores]
+        outcome.provenance["steps"] = steps
+    except DivergedError as error:
+        outcome.status, outcome.reason, outcome.model = "diverged", str(error), None
+    outcome.curves = curves.points + callbacks.points
+    outcome.provenance |= {"optimizer": "AdamW", "schedule": config.training.schedule}
+    return outcome
+
+
+def score(model: nn.Module, task: Task, work: Work) -> list[Measured]:
+    """Accuracy, exact match, skill and nll at trained lengths (validation) and at tested ones."""
+    settings = work.config.evaluation
+    trained = validation_lengths(*trained_lengths(task, work.config.training))
+    splits = {"validation": trained, "test": list(settings.test_lengths)}
+    return [
+        measured
+        for split, lengths in splits.items()
+        for measured in evaluate(
+            model,
+            task,
+            lengths,
+            split,
+            work.seeds,
+            settings.examples,
+            settings.batch_size,
+            work.device,
+            work.between_batches,
+            settings.position_draws,
+        )
+    ]
+
+
+KEPT = 16
+"""So many trained models are kept by a worker: small ones, of the replicates of one panel."""
+
+
+def trained_once(work: Work) -> Outcome:
+    """The outcome of training and scoring the model of a run, with the model.
+
+    A training follows from its config, replicate and device alone. So runs that differ only in
+    what is done with the trained model, `perform`, may share it: the first of them in a worker
+    trains. It is not to be changed.
+    """
+    config = work.config.model_copy(update={"perform": None})
+    told = json.dumps(config.plain(), sort_keys=True)
+    return _trained(_Training(told, work.replicate, str(work.device), replace(work, config=config)))
+
+
+@dataclass(frozen=True)
+class _Training:
+    config: str
+    replicate: int
+    device: str
+    work: Work = field(compare=False)
+
+
+@lru_cache(maxsize=KEPT)
+def _trained(training: _Training) -> Outcome:
+    return train_and_score(training.work)
+
+
+def forget() -> None:
+    """Let go of all models: the next run trains its own."""
+    _trained.cache_clear()
+
+
+def device_named(name: str) -> str:
+    """The device that "cpu", "cuda" or "auto" names here.
+
+    Raises:
+        ConfigError: If there is no CUDA device and one is asked for.
+    """
+    there = torch.cuda.is_available()
+    if name == "cuda" and not there:
+        raise ConfigError([Problem("device", "torch sees no CUDA device here; take cpu or auto")])
+    return "cuda" if there and name != "cpu" else "cpu"
+
+
+def device_facts(device: str) -> dict[str, Any]:
+    """What is known of torch and of the device."""
+    facts: dict[str, Any] = {"version": torch.__version__, "device": device}
+    if device == "cuda":
+        facts |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
+    return facts
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Does an error say that there is not enough memory? On the CPU torch has no type for it."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and "allocate memory" in str(error)
+    )

@@ -1,25 +1,21 @@
 """Training: one length a batch, stopped at the first number that is lost."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from einops import rearrange
 from torch import Tensor, nn
 
-from studies.tasks.task import Batch, Task
+from studies.scoring import Point, batch_loss
+from studies.seeds import Seeds
+from studies.tasks.task import Task
 from studies.training.data import batches
-from studies.training.evaluation import UNSCORED, by_answer, logits_of
-from studies.training.lost_activations import first_lost, told
-from studies.training.outcome import Point
 from studies.training.schedules import rate_at
-from studies.training.seeds import Seeds
 from studies.training.settings import Training
-from variants.encoder import Encoder
 
 CURVE_POINTS = 50
 """About so many points of each training curve are kept; a point is a mean over its steps."""
@@ -95,7 +91,7 @@ def train(
                 group["lr"] = rate
             loss = batch_loss(model, batch, device, positions)
             run = partial(batch_loss, model, batch, device, positions)
-            value = finite(loss, step, lambda run=run: told(first_lost(model, run)))
+            value = finite(loss, step, lambda run=run: place_of(first_nonfinite_module(model, run)))
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             norm = gradient_norm(trained, config.clip_norm, step)
@@ -106,24 +102,6 @@ def train(
                 break
     curves.close(step)
     return step
-
-
-def batch_loss(
-    model: nn.Module, batch: Batch, device: torch.device, positions: torch.Generator | None = None
-) -> Tensor:
-    """Cross-entropy, averaged over the scored answers; 0 where nothing is scored."""
-    # Only our own encoder draws positions; any other module is called with its tokens alone.
-    given = {"generator": positions} if isinstance(model, Encoder) else {}
-    logits = logits_of(model(batch.tokens.to(device), **given))
-    return mean_loss(logits, batch.targets.to(device))
-
-
-def mean_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """Cross-entropy in nats, averaged over the targets that are not -100."""
-    flat = rearrange(by_answer(logits, targets), "... classes -> (...) classes")
-    flat = flat.to(torch.promote_types(flat.dtype, torch.float32))
-    total = F.cross_entropy(flat, targets.flatten(), ignore_index=UNSCORED, reduction="sum")
-    return total / (targets != UNSCORED).sum().clamp(min=1)
 
 
 def parameter_groups(
@@ -167,3 +145,39 @@ def finite(loss: Tensor, step: int, where: Callable[[], str] = lambda: "") -> fl
     if not math.isfinite(value):
         raise DivergedError(f"step {step}: the loss is not finite ({value}){where()}")
     return value
+
+
+LAYER = re.compile(r"(?:^|\.)blocks\.(\d+)\b")
+
+
+def first_nonfinite_module(model: nn.Module, run: Callable[[], object]) -> str | None:
+    """The path of the first module whose output is not finite while `run` calls the model.
+
+    Modules inside others answer first, so it is the innermost one at fault; None where none is.
+    """
+    lost: list[str] = []
+    handles: list[Any] = []
+    for path, module in model.named_modules():
+
+        def look(module: nn.Module, given: Any, output: Any, path: str = path) -> None:
+            floats = isinstance(output, Tensor) and output.is_floating_point()
+            if floats and not lost and not output.isfinite().all():
+                lost.append(path)
+
+        handles.append(module.register_forward_hook(look))
+    try:
+        with torch.no_grad():
+            run()
+    finally:
+        for handle in handles:
+            handle.remove()
+    return lost[0] if lost else None
+
+
+def place_of(path: str | None) -> str:
+    """The module as the end of a sentence: its layer, and its path."""
+    if path is None:
+        return ""
+    layer = LAYER.search(path)
+    where = f"layer {layer[1]} ({path})" if layer else path or "the model"
+    return f"; the first activations that are not finite are those of {where}"

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from studies.scoring import Measured, Point
+
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from studies.training.seeds import Seeds
+    from studies.seeds import Seeds
     from studies.training.settings import RunConfig
 
 
@@ -37,34 +39,9 @@ class Work:
     @property
     def seeds(self) -> "Seeds":
         """The random streams of the run."""
-        from studies.training.seeds import Seeds
+        from studies.seeds import Seeds
 
         return Seeds(self.config.study.seed, self.replicate)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One number: `n` counts what it is a mean over, such as scored answers; nll is in nats.
-
-    `bin` tells apart what is measured several times, such as layers or output indices.
-    """
-
-    split: str
-    length: int
-    metric: str
-    n: int
-    value: float | None
-    correct: int | None = None
-    bin: int | None = None
-
-
-@dataclass(frozen=True)
-class Point:
-    """A point of a curve over training: what a metric is at a step, or its mean up to there."""
-
-    step: int
-    metric: str
-    value: float
 
 
 @dataclass

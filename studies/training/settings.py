@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -19,8 +20,7 @@ import studies.probes  # announces its table, as the next one does
 import studies.tasks  # noqa: F401
 from registry.choices import STRICT, Choice, resolve
 from registry.config import EncoderConfig
-from registry.problems import ConfigError, problems_of
-from studies.training.misplaced import with_its_place
+from registry.errors import ConfigError, Problem, problems_of
 from studies.training.references import refers
 from studies.training.schedules import Schedule
 
@@ -218,6 +218,20 @@ def check_run(data: Mapping[str, Any]) -> RunConfig:
     except ValidationError as error:
         wrong = problems_of(error, RunConfig)
         raise ConfigError(with_its_place(one, RunConfig) for one in wrong) from None
+
+
+def with_its_place(problem: Problem, settings: type[BaseModel]) -> Problem:
+    """A key that nobody reads where it stands, with the root under which it is read."""
+    if problem.nearest is not None or not problem.rule.startswith("unknown key "):
+        return problem
+    last = problem.key.rpartition(".")[2]
+    kinds = {root: field.annotation for root, field in settings.model_fields.items()}
+    places = [
+        f"{root}.{last}"
+        for root, kind in {**kinds, "encoder": EncoderConfig}.items()
+        if last in getattr(kind, "model_fields", ())
+    ]
+    return replace(problem, nearest=places[0]) if places else problem
 
 
 def probe_of(chosen: Choice) -> Any:

@@ -22,8 +22,8 @@ def test_every_budget_asks_every_claim(budget: str) -> None:
 
 
 def test_parameters_stay_at_a_fixed_width_and_grow_at_a_fixed_d_head() -> None:
+    from studies.seeds import Seeds
     from studies.training.models import build_model
-    from studies.training.seeds import Seeds
 
     plan = Plan(STUDY, gather(STUDY.budgets["quick"].settings))
 

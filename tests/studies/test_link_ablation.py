@@ -7,9 +7,8 @@ from studies.cli.command import read_plan
 from studies.experiment.plan import Plan
 from studies.link_ablation import ARMS, METRICS, STUDY
 from studies.links.choices import CHOICES
-from studies.training.execute import execute
+from studies.training.execute import execute, forget
 from studies.training.outcome import Outcome
-from studies.training.trained_once import forget
 
 TRIED = ("nothing", "top", "keep true", "untrained true")
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from store import Ledger, PlannedRun, Results
-from store.checks import check
+from store.maintenance import check
 from studies.__main__ import app
 from studies.bundle.check import check_bundle
 from studies.cli.command import read_plan

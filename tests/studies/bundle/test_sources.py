@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from studies.bundle.sources import bring_sources
+from studies.bundle.make import bring_sources
 from studies.experiment.overrides import gather
 from studies.experiment.plan import Plan
 from studies.experiment.study import Budget, Study

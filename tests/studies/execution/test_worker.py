@@ -17,7 +17,7 @@ from studies.execution.trials import Trials
 from studies.experiment.overrides import gather
 from studies.experiment.plan import Plan
 from studies.extrapolation import QUICK, STUDY
-from studies.training import train_and_score
+from studies.training import execute
 
 TINY = (
     *("study.arms=[none]", "task=shift", "study.seeds=3", "study.learning_rates=[1e-3]"),
@@ -33,7 +33,7 @@ def test_a_run_that_is_out_of_memory_fails_by_name_and_leaves_nothing_behind(
     [cell] = plan.cells()
     ids = ledger.plan(plan.confirming(cell, plan.settings.study.settings()[0]))
     models: list[weakref.ref[nn.Module]] = []
-    train = train_and_score.train
+    train = execute.train
 
     def greedy(model: nn.Module, *others: Any) -> int:
         models.append(weakref.ref(model))
@@ -41,7 +41,7 @@ def test_a_run_that_is_out_of_memory_fails_by_name_and_leaves_nothing_behind(
             raise torch.OutOfMemoryError("tried to allocate 80 GiB")
         return train(model, *others)
 
-    monkeypatch.setattr(train_and_score, "train", greedy)
+    monkeypatch.setattr(execute, "train", greedy)
     shared = worker.SharedProgress.new(multiprocessing, 8, 1)
     one = worker._Worker(worker.Job(url, (), "cpu", 1, os.getppid()), shared, 0)
     while claim := ledger.claim(one.name, ids, 60.0):

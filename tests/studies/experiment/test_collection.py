@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.table import UnknownNameError
+from registry.errors import UnknownNameError
 from studies.experiment.overrides import gather
 from studies.experiment.study_file import Collection
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from registry.problems import Problem
+from registry.errors import Problem
 from studies.experiment.overlays import Layer
 from studies.experiment.overrides import as_written, holds, without
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from studies.measurements.held_bytes import peak_bytes
+from studies.measurements.numerics import peak_bytes
 
 CPU = torch.device("cpu")
 SIDE = 256

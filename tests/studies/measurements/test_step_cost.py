@@ -3,7 +3,7 @@
 import torch
 
 from studies.measurements import step_cost
-from studies.training import train_and_score
+from studies.training.execute import train_and_score
 from studies.training.outcome import Outcome, Work
 from studies.training.settings import check_run
 
@@ -25,7 +25,7 @@ def numbers(outcome: Outcome) -> dict[tuple[str, str], float | None]:
 def test_a_run_gives_the_same_numbers_and_its_cost() -> None:
     ticks: list[int] = []
     timed = numbers(step_cost.perform(Work(CONFIG, 0, CPU, lambda: ticks.append(1))))
-    usual = numbers(train_and_score.perform(Work(CONFIG, 0, CPU)))
+    usual = numbers(train_and_score(Work(CONFIG, 0, CPU)))
 
     cost = timed.pop(("train", "step_milliseconds"))
     assert timed == usual

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from studies.probes.activation_scale import ActivationScale
-from tests.studies.probes.scenes import gru, scene
+from tests.studies.probes.contexts import context, gru
 from variants.encoder import Encoder
 
 
@@ -20,7 +20,7 @@ class Times(nn.Module):
 
 def test_the_scale_is_the_root_mean_square_after_each_layer() -> None:
     """Layers that multiply by 2 and by 3: the scale of the embedding times 2, then times 6."""
-    made = scene(n_layers=2, position="none")
+    made = context(n_layers=2, position="none")
     made.model.blocks = nn.ModuleList([Times(2.0), Times(3.0)])
     batch = made.batch(16)
     assert isinstance(made.model, Encoder)
@@ -37,7 +37,7 @@ def test_the_scale_is_the_root_mean_square_after_each_layer() -> None:
 
 
 def test_a_layer_that_is_used_twice_counts_twice() -> None:
-    made = scene(n_layers=2, position="none")
+    made = context(n_layers=2, position="none")
     shared = Times(2.0)
     made.model.blocks = nn.ModuleList([shared, shared])
 
@@ -48,7 +48,7 @@ def test_a_layer_that_is_used_twice_counts_twice() -> None:
 
 
 def test_no_hook_is_left_behind() -> None:
-    made = scene()
+    made = context()
 
     list(ActivationScale().measure(made))
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from studies.probes.attention import Attention
-from studies.probes.probe import Scene
-from tests.studies.probes.scenes import gru, scene
+from studies.probes.probe import ProbeContext
+from tests.studies.probes.contexts import context, gru
 
 
 class Shows(nn.Module):
@@ -24,8 +24,8 @@ class Shows(nn.Module):
 
 
 def looked(weights: Tensor, offsets: int = 0) -> dict[tuple[str, int | None], float | None]:
-    made = scene()
-    shown = Scene(Shows(weights), made.task, made.config, made.seeds, made.device)
+    made = context()
+    shown = ProbeContext(Shows(weights), made.task, made.config, made.seeds, made.device)
     measured = Attention(examples=4, offsets=offsets).measure(shown)
     return {(one.metric, one.bin): one.value for one in measured}
 
@@ -53,7 +53,7 @@ def test_a_single_link_has_no_entropy_and_its_offset_has_all_the_weight() -> Non
 
 
 def test_every_layer_of_an_encoder_is_looked_at() -> None:
-    measured = list(Attention().measure(scene(n_layers=3)))
+    measured = list(Attention().measure(context(n_layers=3)))
 
     assert [(one.metric, one.bin) for one in measured] == [
         (metric, layer) for layer in range(3) for metric in ("attention_entropy", "attention_top")

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from studies.probes.gradient_norms import GradientNorms
-from studies.training.loop import batch_loss
-from tests.studies.probes.scenes import gru, scene
+from studies.scoring import batch_loss
+from tests.studies.probes.contexts import context, gru
 
 
 def test_the_norm_of_each_layer_is_that_of_its_gradients() -> None:
-    made = scene(n_layers=3)
+    made = context(n_layers=3)
     measured = {one.bin: one.value for one in GradientNorms(examples=8).measure(made)}
 
     batch_loss(made.model, made.batch(8), made.device).backward()
@@ -26,7 +26,7 @@ def test_the_norm_of_each_layer_is_that_of_its_gradients() -> None:
 
 
 def test_parameters_may_be_singled_out_by_name() -> None:
-    made = scene(n_layers=2)
+    made = context(n_layers=2)
     name = next(name for name, _ in made.model.named_parameters() if "blocks.1.feedforward" in name)
 
     [only] = GradientNorms(only=name, examples=8).measure(made)
@@ -38,7 +38,7 @@ def test_parameters_may_be_singled_out_by_name() -> None:
 
 
 def test_no_gradient_is_left_behind() -> None:
-    made = scene()
+    made = context()
 
     list(GradientNorms().measure(made))
 
@@ -55,4 +55,4 @@ def test_a_model_without_layers_has_one_norm() -> None:
 
 def test_a_name_that_no_parameter_has_is_refused() -> None:
     with pytest.raises(ValueError, match="no parameter of this model has 'nothing' in its name"):
-        list(GradientNorms(only="nothing").measure(scene()))
+        list(GradientNorms(only="nothing").measure(context()))

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from studies.probes import probes
 from studies.training.execute import execute
 from studies.training.settings import check_run, probe_of
-from tests.studies.probes.scenes import scene
+from tests.studies.probes.contexts import context
 
 HOOKS = [name for name in dir(nn.Module) if name.startswith("register_") and "hook" in name]
 
@@ -35,7 +35,7 @@ def hooks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def run(probe_names: list[str]) -> Any:
-    made = scene()
+    made = context()
     roots = made.config.plain()
     training = {**roots["training"], "steps": 3, "batch_size": 4}
     evaluation = {**roots["evaluation"], "probes": probe_names}
@@ -66,7 +66,7 @@ def test_a_run_without_probes_has_the_numbers_of_one_with_them() -> None:
 
 @pytest.mark.parametrize("name", sorted(probes))
 def test_a_probe_leaves_no_hook_and_no_gradient_behind(name: str) -> None:
-    made = scene(position="learned")
+    made = context(position="learned")
     list(probe_of(check_run({"evaluation": {"probes": [name]}}).evaluation.probes[0]).measure(made))
     for module in made.model.modules():
         kept = [value for key, value in vars(module).items() if key.endswith("_hooks")]

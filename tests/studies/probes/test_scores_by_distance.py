@@ -7,20 +7,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from studies.probes.probe import Scene
+from studies.probes.probe import ProbeContext
 from studies.probes.scores_by_distance import ScoresByDistance
-from tests.studies.probes.scenes import scene
+from tests.studies.probes.contexts import context
 
 
 def test_a_shift_has_all_its_links_at_one_distance() -> None:
-    measured = list(ScoresByDistance().measure(scene({"name": "shift", "k": 2, "alphabet": 4})))
+    measured = list(ScoresByDistance().measure(context({"name": "shift", "k": 2, "alphabet": 4})))
 
     assert {(one.length, one.bin, one.n) for one in measured} == {(7, 2, 24 * 5), (10, 2, 24 * 8)}
 
 
 def test_answers_are_told_apart_by_how_far_they_look() -> None:
     """A model that is right only where the previous occurrence is at most 3 back."""
-    made = scene({"name": "previous_occurrence", "alphabet": 4})
+    made = context({"name": "previous_occurrence", "alphabet": 4})
 
     class Near(nn.Module):
         def forward(self, tokens: Tensor) -> Tensor:
@@ -34,7 +34,7 @@ def test_answers_are_told_apart_by_how_far_they_look() -> None:
             wrong = (answers + 1) % made.task.n_classes
             return F.one_hot(torch.where(far > 3, wrong, answers), made.task.n_classes).float()
 
-    looked = Scene(Near(), made.task, made.config, made.seeds, made.device)
+    looked = ProbeContext(Near(), made.task, made.config, made.seeds, made.device)
 
     found = {one.bin: one.value for one in ScoresByDistance().measure(looked) if one.length == 10}
 
@@ -43,7 +43,7 @@ def test_answers_are_told_apart_by_how_far_they_look() -> None:
 
 
 def test_distances_share_out_the_answers_of_the_test_set() -> None:
-    made = scene("nearest_marked")
+    made = context("nearest_marked")
     scored = Counter[int]()
     for length in (7, 10):
         scored[length] = sum(int(scored.sum()) for _, scored, _ in made.answered(length))
@@ -58,4 +58,4 @@ def test_distances_share_out_the_answers_of_the_test_set() -> None:
 @pytest.mark.parametrize("task", ["parity", "first_last_match"])
 def test_a_task_that_tells_no_links_of_tokens_is_refused(task: str) -> None:
     with pytest.raises(ValueError, match="needs a task that tells the links"):
-        list(ScoresByDistance().measure(scene(task)))
+        list(ScoresByDistance().measure(context(task)))

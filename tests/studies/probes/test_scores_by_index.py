@@ -7,10 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from studies.probes.probe import Scene
+from studies.probes.probe import ProbeContext
 from studies.probes.scores_by_index import ScoresByIndex
 from studies.training.evaluation import evaluate
-from tests.studies.probes.scenes import scene
+from tests.studies.probes.contexts import context
 
 
 class RightFrom(nn.Module):
@@ -27,8 +27,8 @@ class RightFrom(nn.Module):
 
 
 def test_each_index_has_its_own_accuracy() -> None:
-    made = scene({"name": "shift", "k": 2, "alphabet": 4})
-    looked = Scene(RightFrom(made.task, 4), made.task, made.config, made.seeds, made.device)
+    made = context({"name": "shift", "k": 2, "alphabet": 4})
+    looked = ProbeContext(RightFrom(made.task, 4), made.task, made.config, made.seeds, made.device)
 
     found = {(one.length, one.bin): one for one in ScoresByIndex().measure(looked)}
 
@@ -38,7 +38,7 @@ def test_each_index_has_its_own_accuracy() -> None:
 
 
 def test_the_indices_together_are_the_accuracy_of_the_test_set() -> None:
-    made = scene({"name": "shift", "k": 2, "alphabet": 4})
+    made = context({"name": "shift", "k": 2, "alphabet": 4})
     settings = made.config.evaluation
     whole = evaluate(
         made.model, made.task, settings.test_lengths, "test", made.seeds, settings.examples,
@@ -56,11 +56,11 @@ def test_the_indices_together_are_the_accuracy_of_the_test_set() -> None:
 
 @pytest.mark.parametrize("task", ["first_last_match", "majority"])
 def test_one_answer_a_sequence_has_one_index(task: str) -> None:
-    assert {one.bin for one in ScoresByIndex().measure(scene(task))} == {0}
+    assert {one.bin for one in ScoresByIndex().measure(context(task))} == {0}
 
 
 def test_the_several_answers_of_a_place_count_together() -> None:
-    made = scene({"name": "multi_shift", "offsets": 2, "alphabet": 4}, n_classes=8)
+    made = context({"name": "multi_shift", "offsets": 2, "alphabet": 4}, n_classes=8)
 
     found = [one for one in ScoresByIndex().measure(made) if one.length == 7]
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from studies.probes.symmetries import Symmetries
-from tests.studies.probes.scenes import scene
+from tests.studies.probes.contexts import context
 
 EXACT = 1e-12
 
@@ -23,7 +23,7 @@ POSITIONS: dict[str, tuple[Any, bool, bool]] = {
 
 
 def measured(task: Any = "shift", **encoder: Any) -> dict[tuple[str, int], float | None]:
-    made = scene(task, **encoder)
+    made = context(task, **encoder)
     made.model.double()
     return {(one.metric, one.length): one.value for one in Symmetries(8).measure(made)}
 
@@ -69,7 +69,7 @@ class Constant(torch.nn.Module):
 
 def test_the_distance_is_the_one_worked_by_hand() -> None:
     # Places 0 … 6 against 6 … 0: differences of 2(t - 3), twice the spread around the mean.
-    made = dataclasses.replace(scene(), model=Counts())
+    made = dataclasses.replace(context(), model=Counts())
     values = {one.metric: one.value for one in Symmetries(4).measure(made)}
     assert values["reflection"] == pytest.approx(2)
     assert values["permutation"] is not None
@@ -77,5 +77,5 @@ def test_the_distance_is_the_one_worked_by_hand() -> None:
 
 
 def test_a_model_that_always_says_the_same_has_no_value() -> None:
-    made = dataclasses.replace(scene(), model=Constant())
+    made = dataclasses.replace(context(), model=Constant())
     assert [one.value for one in Symmetries(4).measure(made)] == [None] * 4

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from store.intervals import Interval
+from store.aggregate import Interval
 from studies.published.__main__ import main
 from studies.published.ordering import Ours, Pair
 from studies.published.printing import MARK, around, interval_text, number, paper, verdict

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from registry import ConfigError, UnknownNameError
-from registry.builder import build_encoder
+from registry.build import build_encoder
 from studies.execution.preview import preview
 from studies.experiment.load_plan import ready
 from studies.experiment.validate import plan_problems

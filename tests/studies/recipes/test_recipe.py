@@ -2,7 +2,7 @@
 
 import pytest
 
-from registry.table import UnknownNameError
+from registry.errors import UnknownNameError
 from studies.experiment.contrasts import why_not_asked
 from studies.experiment.load_plan import ready
 from studies.experiment.plan import Plan

@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 import torch
 
+from studies.seeds import Seeds
 from studies.tasks.shift import Shift
 from studies.tasks.task import Batch
 from studies.training.data import batches, trained_lengths
-from studies.training.seeds import Seeds
 from studies.training.settings import Training, Until
 
 TASK = Shift(k=1, alphabet=50)

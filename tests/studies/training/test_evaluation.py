@@ -10,14 +10,14 @@ from einops import rearrange
 from torch import Tensor, nn
 
 from registry import build_encoder
+from studies.scoring import Measured, logits_per_answer
+from studies.seeds import Seeds
 from studies.statistics.outcomes import SCORES
 from studies.tasks.first_last_match import FirstLastMatch
 from studies.tasks.multi_shift import MultiShift
 from studies.tasks.shift import Shift
 from studies.tasks.task import Task
-from studies.training.evaluation import by_answer, evaluate, skill_of, validation_lengths
-from studies.training.outcome import Measured
-from studies.training.seeds import Seeds
+from studies.training.evaluation import evaluate, skill_of, validation_lengths
 from variants.positions import BeyondTableError
 
 CPU = torch.device("cpu")
@@ -131,7 +131,7 @@ def test_a_model_that_answers_elsewhere_than_its_task_asks_is_told(
     logits: tuple[int, ...], targets: tuple[int, ...], asked: str
 ) -> None:
     with pytest.raises(ValueError, match=asked):
-        by_answer(torch.zeros(logits), torch.zeros(targets, dtype=torch.long))
+        logits_per_answer(torch.zeros(logits), torch.zeros(targets, dtype=torch.long))
 
 
 def test_skill_is_zero_at_the_floor_and_one_at_perfection() -> None:

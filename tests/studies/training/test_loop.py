@@ -8,20 +8,19 @@ import torch.nn.functional as F
 from torch import nn
 
 from registry import build_encoder
+from studies.scoring import batch_loss, mean_loss
+from studies.seeds import Seeds
 from studies.tasks.shift import Shift
 from studies.training.data import padded
 from studies.training.loop import (
     Curves,
     DivergedError,
-    batch_loss,
     batches,
     finite,
     gradient_norm,
-    mean_loss,
     parameter_groups,
     train,
 )
-from studies.training.seeds import Seeds
 from studies.training.settings import Training
 
 CPU = torch.device("cpu")

@@ -11,9 +11,9 @@ from studies.experiment.overrides import gather
 from studies.experiment.plan import Plan
 from studies.experiment.study import Budget, Study
 from studies.experiment.validate import check_plan
+from studies.seeds import Seeds
 from studies.training.execute import execute
 from studies.training.models import build_model
-from studies.training.seeds import Seeds
 from studies.training.settings import check_run
 
 GRU = str(Path(__file__).parents[3] / "examples" / "gru.py") + ":build"

@@ -2,7 +2,7 @@
 
 import torch
 
-from studies.training.seeds import Seeds
+from studies.seeds import Seeds
 
 
 def draw(generator: torch.Generator) -> list[int]:

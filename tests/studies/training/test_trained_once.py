@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import torch
 
+from studies.training.execute import forget, trained_once
 from studies.training.outcome import Outcome, Work
 from studies.training.settings import check_run
-from studies.training.trained_once import forget, trained_once
 
 
 @pytest.fixture(autouse=True)

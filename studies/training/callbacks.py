@@ -1,0 +1,164 @@
+"""What is looked at while a model trains: checkpoints, the criterion of fit, probes.
+
+Looking changes nothing: the model is left in training mode, and no random stream of the training
+is drawn from. Where nothing is asked for, nothing is done.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from studies.probes.probe import Probe, ProbeContext
+from studies.seeds import Seeds
+from studies.tasks.task import Task
+from studies.training.data import trained_lengths
+from studies.training.evaluation import evaluate, validation_lengths
+from studies.training.outcome import Measured, Point, Work
+from studies.training.settings import Training, probe_of
+
+LOOKS = 50
+"""About so often the criterion is looked at over `training.steps`, unless told otherwise."""
+
+
+@dataclass
+class StoppingCriterion:
+    """Watches whether a training meets the criterion `training.until`.
+
+    The mean of its metric over trained lengths is looked at on sequences of their own. `step` is
+    the first look at which it was met; `points` are all looks.
+    """
+
+    task: Task
+    training: Training
+    seeds: Seeds
+    device: torch.device
+    step: int | None = None
+    points: list[Point] = field(default_factory=list[Point])
+
+    def due(self, step: int) -> bool:
+        """Is it looked at after this step?"""
+        until = self.training.until
+        if until is None or self.step is not None:
+            return False
+        every = until.every or max(1, self.training.steps // LOOKS)
+        return step % every == 0 or step == self.training.last_step
+
+    def look(self, model: nn.Module, step: int) -> bool:
+        """Look; is the criterion met, and training to end here?"""
+        until = self.training.until
+        assert until is not None
+        measured = evaluate(
+            model,
+            self.task,
+            validation_lengths(*trained_lengths(self.task, self.training)),
+            "fit",
+            self.seeds,
+            until.examples,
+            until.examples,
+            self.device,
+        )
+        found = [one.value for one in measured if one.metric == until.metric]
+        value = math.fsum(one or 0.0 for one in found) / len(found)
+        self.points.append(Point(step, f"fit.{until.metric}", value))
+        if value >= until.value:
+            self.step = step
+        return until.stop and self.step is not None
+
+    def measured(self, ended: int) -> list[Measured]:
+        """Steps to fit, a censored time: `correct` is 1 where it was met, else 0 at the end."""
+        if self.training.until is None:
+            return []
+        met, longest = self.step is not None, self.training.train_lengths[1]
+        step = float(ended if self.step is None else self.step)
+        return [Measured("train", longest, "steps_to_fit", 1, step, correct=int(met))]
+
+
+CHECKED = ("accuracy", "skill", "nll")
+"""The metrics whose values at checkpoints are kept."""
+
+
+def checkpoints(steps: int, count: int) -> list[int]:
+    """Steps that cut a training into equal parts, without its end."""
+    return sorted({round(steps * number / (count + 1)) for number in range(1, count + 1)} - {0})
+
+
+class Callbacks:
+    """Looks at a model before, during and after its training."""
+
+    def __init__(self, model: nn.Module, task: Task, work: Work) -> None:
+        training, evaluation = work.config.training, work.config.evaluation
+        self.model, self.task, self.work = model, task, work
+        self.fit = StoppingCriterion(task, training, work.seeds, work.device)
+        self.checkpoints = checkpoints(training.steps, evaluation.checkpoints)
+        self.probes: list[Probe] = [probe_of(chosen) for chosen in evaluation.probes]
+        self.points: list[Point] = []
+        self.scores: list[Measured] = []
+
+    @property
+    def context(self) -> ProbeContext:
+        """What a probe sees."""
+        config, work = self.work.config, self.work
+        return ProbeContext(self.model, self.task, config, work.seeds, work.device)
+
+    def before(self) -> None:
+        """Look at the model as it was initialized."""
+        with self._aside():
+            for probe in self.probes:
+                self._keep(probe.before(self.context), step=0)
+
+    def during(self, step: int) -> bool:
+        """Look after a step; True ends the training."""
+        due = [probe for probe in self.probes if step in probe.steps]
+        if not due and step not in self.checkpoints and not self.fit.due(step):
+            return False
+        with self._aside():
+            for probe in due:
+                self._keep(probe.during(self.context, step), step)
+            if step in self.checkpoints:
+                self._check(step)
+            return self.fit.due(step) and self.fit.look(self.model, step)
+
+    def after(self, step: int) -> None:
+        """Look at the trained model, whose last step this was."""
+        with self._aside():
+            for probe in self.probes:
+                found = list(probe.after(self.context))
+                self.scores += found
+                self._keep(found, step)
+        self.scores += self.fit.measured(step)
+        self.points += self.fit.points
+
+    def _check(self, step: int) -> None:
+        evaluation, work = self.work.config.evaluation, self.work
+        for one in evaluate(
+            self.model,
+            self.task,
+            evaluation.test_lengths,
+            "test",
+            work.seeds,
+            evaluation.checkpoint_examples,
+            evaluation.batch_size,
+            work.device,
+            work.between_batches,
+        ):
+            if one.metric in CHECKED and one.value is not None:
+                self.points.append(Point(step, f"{one.metric}@{one.length}", one.value))
+
+    def _keep(self, found: Iterable[Measured], step: int) -> None:
+        """Keep what a probe measured as points of curves."""
+        for one in found:
+            place = "" if one.bin is None else f"[{one.bin}]"
+            if one.value is not None:
+                self.points.append(Point(step, f"{one.metric}{place}@{one.length}", one.value))
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        training = self.model.training
+        with torch.random.fork_rng(devices=[]):
+            self.model.eval()
+            yield
+        self.model.train(training)

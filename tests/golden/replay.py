@@ -1,0 +1,230 @@
+"""Replay a case: a study and the ledger rows of its runs, stored as `studies.run` stores them.
+
+This module alone knows the insides of the product: how a study file becomes a plan, how a plan
+becomes runs, and where its numbers are made. When these move, adapt this module and nothing else
+in this folder. Nothing is trained.
+
+A case is a JSON file with `about`, `study` (what a study file says) and `rows`. A row names a run
+by `task`, `arm`, `phase`, `seed` and, where it is one of tuning, its `setting`; it ends the run
+with a `status`, a `reason`, `seconds`, and with
+
+    scores   [split, length, metric, value, n, correct, bin]   (the last two may be left out)
+    curves   [step, metric, value]
+
+A run without a row stays planned. `budget` names a budget of the study file, `seeds` and `arms` are
+options of the call; `then` lists further calls of the same study, each with options and rows of
+its own, which see what was stored before.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from store.ledger import Ledger
+from store.results import Results
+from studies.answers.answer import ArmResult
+from studies.answers.overall import overall
+from studies.answers.reach import reach
+from studies.answers.searching import best, grow, points
+from studies.answers.verdicts import verdicts
+from studies.execution.running import results_of
+from studies.execution.scheduler import Scheduler
+from studies.execution.trials import Trials
+from studies.experiment.freeze import freeze, frozen_for
+from studies.experiment.load_plan import ready
+from studies.experiment.plan import Cell, Plan
+from studies.experiment.study_file import read_study
+from studies.report.figures import figures
+from studies.report.files import texts
+from studies.report.make import findings_of
+from studies.report.numbers import read_numbers
+
+Case = Mapping[str, Any]
+
+SCORE = ("split", "length", "metric", "value", "n", "correct", "bin")
+CURVE = ("step", "metric", "value")
+PARAMETERS = 100
+CLAIM = ("name", "arm", "against", "than", "panel", "lengths", "metric", "direction")
+VERDICT = (
+    *("status", "effect", "low", "high", "p", "p_holm", "n_arm", "n_against", "failed_arm"),
+    *("failed_against", "n_than", "failed_than", "seeds_needed", "exploratory", "family", "level"),
+)
+REASONS = {"tuning runs failed": "failed", "diverged": "diverged", "not over": "not over"}
+
+
+def replay(case: Case, folder: Path) -> tuple[str, dict[str, Any]]:
+    """Store a case in a new database; return its address and what the study says about it."""
+    url = f"sqlite:///{folder / 'golden.db'}"
+    file = folder / "study.yaml"
+    file.write_text(json.dumps(case["study"], ensure_ascii=False))  # JSON is YAML
+    told: dict[str, Any] = {}
+    rows: list[Mapping[str, Any]] = []
+    for call in (case, *case.get("then", ())):
+        # A later call sees the rows of those before it, as it would find them stored.
+        rows = [*rows, *call["rows"]]
+        told = _called(_plan(file, call), url, rows)
+    return url, told
+
+
+def _plan(file: Path, call: Case) -> Plan:
+    """The checked plan of a call, as the command line makes it."""
+    study = read_study(file)
+    options = {"only": call.get("arms"), "seeds": call.get("seeds")}
+    budget = call.get("budget", study.default_budget)
+    return ready(study, budget, options, None, study.plugins, call.get("set", ()))
+
+
+def _called(plan: Plan, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Do a call: every run that has a row ends as the row says, tuning first."""
+    ledger = Ledger.create(url)
+    ledger.describe_study(plan.study.name, plan.study.text)
+    grown: Plan | None = plan
+    while grown is not None:
+        plan = grown
+        # Optuna only mirrors what is tuned, so its side is never opened.
+        scheduler = Scheduler(plan, ledger, Trials.__new__(Trials))
+        _finish(ledger, scheduler.tuning, rows)
+        scheduler.advance()
+        confirming = [number for numbers in scheduler.confirming.values() for number in numbers]
+        results = Results(url)
+        kept = freeze(plan, ledger, results, confirming)
+        results.close()
+        _finish(ledger, scheduler.confirming, rows)
+        gathered = results_of(scheduler)
+        grown = grow(plan, gathered) if plan.settings.study.search else None
+    told = {
+        "verdicts": [_verdict(one) for one in verdicts(plan, gathered, frozen_for(plan, kept))],
+        "arms": [_arm(plan, one) for one in gathered],
+        "overall": [_overall(one) for one in overall(plan, gathered)],
+        "front": _front(plan, gathered),
+        "frozen": _without_hashes(kept.protocol) | {"runs_before": kept.runs_before},
+        "report": _report(plan, url),
+    }
+    ledger.close()
+    return told
+
+
+def _finish(
+    ledger: Ledger, cells: Mapping[Cell, Sequence[int]], rows: Iterable[Mapping[str, Any]]
+) -> None:
+    """End the planned runs that have a row."""
+    known = {_key(row): row for row in rows}
+    for run in ledger.runs([number for numbers in cells.values() for number in numbers]):
+        setting = run.provenance["setting"] if run.phase == "tune" else None
+        row = known.get(_key({**vars(run), "setting": setting}))
+        if run.status != "planned" or row is None:
+            continue
+        claim = ledger.claim("golden", [run.id])
+        assert claim is not None
+        ledger.finish(
+            claim,
+            row.get("status", "done"),
+            reason=row.get("reason"),
+            scores=_records(SCORE, row.get("scores", ())),
+            curves=_records(CURVE, row.get("curves", ())),
+            wall_seconds=row.get("seconds"),
+            cpu_seconds=row.get("seconds"),
+            parameters=row.get("parameters", PARAMETERS),
+        )
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    setting = json.dumps(row.get("setting"), sort_keys=True)
+    return row["task"], row["arm"], row["phase"], row["seed"], setting
+
+
+def _records(names: Sequence[str], values: Iterable[Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    for one in values:
+        yield dict(zip(names, one, strict=False))
+
+
+def _verdict(verdict: Any) -> dict[str, Any]:
+    """The codes and numbers of a verdict; of its sentences, how many there are."""
+    claim = {key: getattr(verdict.hypothesis, key) for key in CLAIM}
+    found = {key: getattr(verdict, key) for key in VERDICT}
+    return {**claim, **found, "has_reason": bool(verdict.reason), "notes": len(verdict.notes)}
+
+
+def _arm(plan: Plan, result: ArmResult) -> dict[str, Any]:
+    """What is said of an arm: what tuning chose, its means over seeds, how far it holds."""
+    config, chosen = plan.config(result.cell), result.chosen
+    statuses = sorted({run.status for run in result.runs})
+    told: dict[str, Any] = {
+        "task": result.cell.task,
+        "arm": result.cell.arm,
+        "runs": {status: result.count(status) for status in statuses},
+        "tuning": None
+        if chosen is None
+        else {
+            "setting": chosen.setting,
+            "near": list(chosen.near),
+            "edges": dict(chosen.edges),
+            "reason": next((code for part, code in REASONS.items() if part in chosen.reason), None),
+        },
+        "means": {
+            f"{split} {metric} {length}": _interval(result.interval(metric, length, split))
+            for split, metric, length in sorted(result.values)
+        },
+        "alternatives": [
+            {"setting": one.setting, "roles": len(one.roles), "skills": dict(one.skills)}
+            for one in result.alternatives
+        ],
+    }
+    if config.scored and not plan.study.metrics:
+        longest, lengths = config.training.train_lengths[1], config.evaluation.test_lengths
+        told["reach"] = vars(reach(result, longest, lengths, plan.settings.study.threshold))
+    return told
+
+
+def _interval(one: Any) -> list[float | None] | None:
+    return None if one is None else [one.mean, one.low, one.high, one.n]
+
+
+def _overall(one: Any) -> dict[str, Any]:
+    middle = _interval(one.middle)
+    return {"arm": one.arm, "middle": middle, "gap": one.gap, "better": dict(one.better)}
+
+
+def _front(plan: Plan, gathered: list[ArmResult]) -> dict[str, Any] | None:
+    if plan.settings.study.search is None:
+        return None
+    return {
+        name: [{"arm": one.arm, "values": list(one.values)} for one in found(plan, gathered)]
+        for name, found in (("points", points), ("best", best))
+    }
+
+
+def _without_hashes(protocol: Mapping[str, Any]) -> dict[str, Any]:
+    """What was frozen, without its fingerprints and its sentences."""
+    hypotheses = [
+        {key: value for key, value in one.items() if key != "claim"}
+        for one in protocol["hypotheses"]
+    ]
+    kept = ("variables", "arms", "seeds", "tried", "match")
+    told = {key: protocol[key] for key in kept}
+    return {**told, "hypotheses": hypotheses, "panels": sorted(protocol["panels"])}
+
+
+def _report(plan: Plan, url: str) -> dict[str, Any]:
+    """Every number of the page by its key, and the rows of the table of scores."""
+    findings = findings_of(plan, url)
+    files = texts(findings, dict.fromkeys(figures(findings), ""))
+    page = {
+        key: float(exact) for key, (exact, _) in read_numbers(files["report.html"]).items() if exact
+    }
+    head, *rows = csv.reader(io.StringIO(files["scores.csv"], newline=""))
+    kept = [row for row in rows if "floor" not in row]
+    return {
+        "page": page,
+        "scores.csv": {"columns": head, "rows": [list(map(_cell, row)) for row in kept]},
+    }
+
+
+def _cell(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text
