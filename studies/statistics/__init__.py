@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from variants.faces import face
 
 if TYPE_CHECKING:
-    from studies.experiment.hypothesis import Frozen as Frozen
     from studies.statistics.bimodality import Modes as Modes
     from studies.statistics.bimodality import modes as modes
     from studies.statistics.contrasts import Contrast as Contrast

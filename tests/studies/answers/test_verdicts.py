@@ -11,7 +11,7 @@ from studies.answers.answer import ArmResult, accuracy_floors
 from studies.answers.verdicts import metric_of, outcome_of, verdicts
 from studies.experiment.plan import Plan
 from studies.experiment.tune import Chosen
-from studies.statistics import Frozen
+from studies.experiment.hypothesis import Frozen
 from studies.training.settings import task_of
 from tests.studies.made_up import CLAIM, FAR, NEAR, MadeUp, plan
 

@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 from studies.experiment.hypothesis import Hypothesis
-from studies.statistics import ArmOutcome, Frozen, SeedOutcome, Verdict, judge
+from studies.experiment.hypothesis import Frozen
+from studies.statistics import ArmOutcome, SeedOutcome, Verdict, judge
 
 CLAIM = Hypothesis(
     name="rope_extends",

@@ -21,7 +21,8 @@ from scipy import stats
 from studies.experiment.hypothesis import Direction, Hypothesis
 from studies.experiment.settings import Ties
 from studies.experiment.tune import Tried, choose
-from studies.statistics import ArmOutcome, Frozen, SeedOutcome, Verdict, judge, seeds_needed
+from studies.experiment.hypothesis import Frozen
+from studies.statistics import ArmOutcome, SeedOutcome, Verdict, judge, seeds_needed
 
 POOL = Path(__file__).parents[1] / "data" / "same_arm_pool.csv"
 ARMS, FROZEN, LATER = ("one", "two", "three"), 8, 4

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from studies.experiment.hypothesis import Direction, Hypothesis
-from studies.statistics import ArmOutcome, Frozen, SeedOutcome, Verdict, judge, sentence
+from studies.experiment.hypothesis import Frozen
+from studies.statistics import ArmOutcome, SeedOutcome, Verdict, judge, sentence
 
 NAMES = "abcd"
 DIRECTIONS: list[Direction] = ["greater", "less", "different", "same"]
