@@ -1,1 +1,1 @@
-"""The command lines of the studies: what is typed, and what is printed."""
+"""The commands of studies: what is typed, and what is printed of it."""

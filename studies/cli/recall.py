@@ -93,7 +93,9 @@ def plan_of(name: str, words: Sequence[str]) -> Plan:
     if name in RECIPES.names():
         return read_plan(RECIPES.read(name), words[1:])
     if name in published.names():
-        return read_plan(*published.typed(words))
+        from studies.cli.named import typed_table
+
+        return read_plan(*typed_table(words))
     if words and not words[0].startswith("-"):
         return read_plan(_from_file(name, words), words[1:])
     if not is_module(name):

@@ -9,9 +9,9 @@ import pytest
 
 from studies.answers.answer import ArmResult, accuracy_floors
 from studies.answers.verdicts import metric_of, outcome_of, verdicts
+from studies.experiment.hypothesis import Frozen
 from studies.experiment.plan import Plan
 from studies.experiment.tune import Chosen
-from studies.experiment.hypothesis import Frozen
 from studies.training.settings import task_of
 from tests.studies.made_up import CLAIM, FAR, NEAR, MadeUp, plan
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 
 from store import Ledger, PlannedRun, Results
 from store.maintenance import check
-from studies.__main__ import app
 from studies.bundle.check import check_bundle
+from studies.cli.app import app
 from studies.cli.command import read_plan
 from studies.execution.scheduler import Scheduler
 from studies.execution.trials import Trials

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from studies.experiment.hypothesis import Hypothesis
-from studies.experiment.hypothesis import Frozen
+from studies.experiment.hypothesis import Frozen, Hypothesis
 from studies.statistics import ArmOutcome, SeedOutcome, Verdict, judge
 
 CLAIM = Hypothesis(

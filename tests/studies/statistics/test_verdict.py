@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studies.experiment.hypothesis import Direction, Hypothesis
-from studies.experiment.hypothesis import Frozen
+from studies.experiment.hypothesis import Direction, Frozen, Hypothesis
 from studies.statistics import ArmOutcome, SeedOutcome, Verdict, judge, sentence
 
 NAMES = "abcd"

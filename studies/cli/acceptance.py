@@ -6,12 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from studies.acceptance_checks import KEY
 from studies.cli.command import errors
+from studies.cli.options import (
+    DATABASE,
+    Assignments,
+    Device,
+    Plugins,
+    Report,
+    Storage,
+    new_app,
+)
 from studies.errors import WorkerError
 from studies.exit_codes import INTERRUPTED, WORK_FAILED
 from studies.experiment.study import Study
@@ -26,8 +35,9 @@ THREADS = 1
 
 def application(study: Study) -> typer.Typer:
     """The options, and what they do."""
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app = new_app()
 
+    @app.command(help=study.text)
     def main(
         preset: Annotated[
             str, typer.Option(help="A ready architecture: see `python -m registry list presets`.")
@@ -40,23 +50,11 @@ def application(study: Study) -> typer.Typer:
             str | None,
             typer.Option(help="A function that builds any nn.Module, as package.module:function."),
         ] = None,
-        assignments: Annotated[
-            list[str] | None,
-            typer.Option("--set", help="A setting, as dotted.key=value (YAML); repeatable."),
-        ] = None,
-        plugins: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--import", help="Python file or module that registers parts; repeatable."
-            ),
-        ] = None,
-        storage: Annotated[str, typer.Option(help="Database URL.")] = "sqlite:///sandbox.db",
-        device: Annotated[
-            Literal["cpu", "cuda", "auto"], typer.Option(help="Where to compute.")
-        ] = "cpu",
-        report: Annotated[
-            Path | None, typer.Option(help="A folder to write a report into, made if missing.")
-        ] = None,
+        assignments: Assignments = None,
+        plugins: Plugins = None,
+        storage: Storage = DATABASE,
+        device: Device = "cpu",
+        report: Report = None,
         describe: Annotated[
             bool,
             typer.Option("--describe", help="Print the protocol and the checks; do nothing."),
@@ -77,8 +75,6 @@ def application(study: Study) -> typer.Typer:
         if failed:
             raise typer.Exit(WORK_FAILED)
 
-    main.__doc__ = study.text
-    app.command()(main)
     return app
 
 
