@@ -5,8 +5,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
@@ -15,6 +14,7 @@ from typing import Any, TypeAlias
 from unicodedata import combining, east_asian_width
 
 from store.errors import StoreError, nearest
+from store.files import replacing
 
 FORMATS = ("table", "csv", "json", "markdown", "parquet")
 SUFFIXES = {
@@ -75,7 +75,7 @@ def write(table: Table, style: str, out: str | None, overwrite: bool = False) ->
         return count[0]
     if not overwrite and os.path.lexists(out):
         raise StoreError(f"{out} exists; name a new file, or replace it with --overwrite")
-    with _replacing(Path(out)) as beside:
+    with replacing(Path(out)) as beside:
         if style == "parquet":
             write_parquet(counted, beside)
         else:
@@ -147,19 +147,6 @@ def _without_json(row: Mapping[str, Any]) -> str:
 
 def _json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=_instant)
-
-
-@contextmanager
-def _replacing(path: Path) -> Generator[Path]:
-    """A file beside, which takes the place of the path once it is whole."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        yield beside
-        os.replace(beside, path)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _instant(value: object) -> str:

@@ -11,10 +11,11 @@ from sqlalchemy.orm import Session
 
 from store.database import shown
 from store.errors import StoreError
+from store.files import HALF, replacing, sha256_of, writing
 from store.models import ModelRow, RunRow, now
 from store.records import Claim, Model, Problem
 
-SUFFIX, HALF = ".safetensors", ".part"
+SUFFIX = ".safetensors"
 OF_RUN = re.compile(r"\.?run-(\d+)-")
 
 
@@ -43,20 +44,14 @@ class ModelFiles:
         started = (claim.run.started_at or now()).strftime("%Y%m%dT%H%M%SZ")
         name = f"run-{claim.run.id}-attempt-{claim.attempt}-{started}{SUFFIX}"
         target = self.folder / name
-        beside = self.folder / f".{name}.{os.getpid()}{HALF}"
-        try:
+        with writing(target):
             self.folder.mkdir(exist_ok=True)
-            with beside.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, target)
-        except OSError as error:
-            raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
-        finally:
-            beside.unlink(missing_ok=True)
+        with replacing(target) as beside, beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         path = target.relative_to(self.home).as_posix()
-        return Model(claim.run.id, path, sha256_of(content), len(content), now())
+        return Model(claim.run.id, path, _sha256(content), len(content), now())
 
     def read(self, model: Model) -> bytes:
         """The content of a file, which is what was saved.
@@ -69,10 +64,10 @@ class ModelFiles:
             content = path.read_bytes()
         except OSError as error:
             raise StoreError(f"{path}, the weights of run {model.run_id}, is not there") from error
-        if sha256_of(content) != model.sha256:
+        if _sha256(content) != model.sha256:
             raise StoreError(
                 f"{path} is another file than was saved for run {model.run_id}: its sha256 is "
-                f"{sha256_of(content)[:12]}…, not {model.sha256[:12]}…"
+                f"{_sha256(content)[:12]}…, not {model.sha256[:12]}…"
             )
         return content
 
@@ -103,8 +98,7 @@ class ModelFiles:
             yield Problem("orphan", str(file), half if file.suffix == HALF else whole)
 
 
-def sha256_of(content: bytes) -> str:
-    """The sha256 of a file's content, in hexadecimal digits."""
+def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
@@ -120,10 +114,5 @@ def _doubts(row: ModelRow, path: Path) -> Iterator[Problem]:
     elif path.stat().st_size != row.size_bytes:
         size = path.stat().st_size
         yield Problem("model", place, f"{path} has {size} bytes, not {row.size_bytes}")
-    elif _sha256_of_file(path) != row.sha256:
+    elif sha256_of(path) != row.sha256:
         yield Problem("model", place, f"{path} is another file than was saved")
-
-
-def _sha256_of_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,6 +1,5 @@
 """Make a bundle of a study from what is stored of it."""
 
-import hashlib
 import json
 import re
 import shutil
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ruamel.yaml import YAML
 
 from store.errors import StoreError
+from store.files import sha256_of, writing
 from store.maintenance import extract, seal, url_of
 from store.results import Results
 from studies.bundle.readme import text_of
@@ -33,7 +33,7 @@ KINDS = (".yaml", ".yml", ".py")
 
 
 def freeze_study(study: str, storage: str, out: Path) -> str:
-    """Bundle a study in a new folder; return the sha256 of its manifest, which stands for all.
+    """Bundle a study in a new folder; return the sha256 of its manifest, which identifies it.
 
     The folder takes its name once it is whole.
 
@@ -43,25 +43,22 @@ def freeze_study(study: str, storage: str, out: Path) -> str:
         ConfigError: If the words of its latest call do not make a plan any more.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise StoreError(
-            f"{out} is there and not empty; name a new folder, so that nothing is lost"
-        )
+        raise StoreError(f"{out} exists and is not empty; choose a new folder")
     with closing(Results(storage)) as results:
         words = words_behind(study, results)
     plan = plan_of(study, words)
     half = out.with_name(f".{out.name}.part")
     shutil.rmtree(half, ignore_errors=True)
     try:
-        half.mkdir(parents=True)
-        _fill(plan, words, storage, half)
-        if out.exists():
-            out.rmdir()
-        half.rename(out)
-    except OSError as error:
-        raise StoreError(f"{out} cannot be written: {error.strerror or error}") from error
+        with writing(out):
+            half.mkdir(parents=True)
+            _fill(plan, words, storage, half)
+            if out.exists():
+                out.rmdir()
+            half.rename(out)
     finally:
         shutil.rmtree(half, ignore_errors=True)
-    return digest_of(out / MANIFEST)
+    return sha256_of(out / MANIFEST)
 
 
 def _fill(plan: "Plan", words: list[str], storage: str, bundle: Path) -> None:
@@ -208,7 +205,7 @@ def _imported(plan: Plan) -> Iterator[tuple[Path, Path]]:
 
 def write_manifest(folder: Path) -> None:
     """Name every file of a folder with its hash."""
-    lines = [f"{digest_of(folder / name)}  {name}\n" for name in files_of(folder)]
+    lines = [f"{sha256_of(folder / name)}  {name}\n" for name in files_of(folder)]
     (folder / MANIFEST).write_text("".join(lines), encoding="utf-8")
 
 
@@ -217,9 +214,3 @@ def files_of(folder: Path) -> list[str]:
     found = (file for file in folder.rglob("*") if file.is_file())
     names = (file.relative_to(folder).as_posix() for file in found)
     return sorted(name for name in names if name != MANIFEST)
-
-
-def digest_of(file: Path) -> str:
-    """The sha256 of a file."""
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -21,8 +21,8 @@ from studies.exit_codes import BAD_INPUT, WORK_FAILED
 from studies.experiment.study import Study
 
 if TYPE_CHECKING:
+    from studies.analysis.verdicts import Verdict
     from studies.experiment.plan import Plan
-    from studies.statistics.verdict import Verdict
 
 
 def _unheard(verdicts: "Sequence[Verdict]") -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from registry.errors import ConfigError, Problem, nearest
 from registry.registry import registry_of
+from studies.analysis.results import SCORES, TIMES
 from studies.experiment.hypothesis import Hypothesis
 from studies.experiment.overlays import lies_under
-from studies.statistics.outcomes import SCORES, TIMES
 
 if TYPE_CHECKING:
     from studies.experiment.plan import Cell, Plan

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from store.errors import StoreError
 from store.results import Results
-from studies.answers.answer import ArmResult, gather_results, sentence
-from studies.answers.overall import overall
-from studies.answers.searching import best, points
-from studies.answers.verdicts import verdicts
+from studies.analysis.results import ArmResult, gather_results
+from studies.analysis.search import best, points
+from studies.analysis.sentences import arm_sentence
+from studies.analysis.summaries import overall
+from studies.analysis.verdicts import verdicts
 from studies.experiment.freeze import frozen_for, kept_for
 from studies.experiment.hypothesis import Frozen
 from studies.experiment.plan import Plan
@@ -70,7 +71,7 @@ def findings_of(plan: Plan, storage: str, shown: str | None = None) -> Findings:
         runs = {cell: stored.confirming.get(cell, []) for cell in plan.cells()}
         gathered = gather_results(plan, runs, scores, stored.chosen)
         judged = verdicts(plan, gathered, frozen)
-        said = {one.cell: sentence(plan, one) for one in gathered}
+        said = {one.cell: arm_sentence(plan, one) for one in gathered}
         found = gather(stored, shown or storage, judged, said)
         return replace(found, front=_front(plan, gathered), overall=overall(plan, gathered))
     finally:

@@ -6,8 +6,8 @@ from typing import Any
 
 from store import Results
 from store.ledger import Ledger
-from studies.answers.answer import ArmResult
-from studies.answers.verdicts import verdicts
+from studies.analysis.results import ArmResult
+from studies.analysis.verdicts import verdicts
 from studies.execution.running import results_of
 from studies.execution.scheduler import Scheduler
 from studies.execution.trials import Trials

@@ -13,7 +13,7 @@ from studies.execution.run_times import Estimate, Took, run_times
 from studies.execution.scheduler import Scheduler
 from studies.execution.trials import Trials
 from studies.experiment.plan import Plan
-from studies.report.differences import differences
+from studies.report.provenance import differences
 from studies.training.settings import Until
 from tests.studies.made_up import CLAIM, FAR, NEAR, MadeUp, plan
 from variants.positions.rope import RoPE

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from registry import ConfigError
-from studies.answers.cost_table import cost_lines
+from studies.analysis.printing import cost_lines
 from studies.experiment.contrasts import asked, differences
 from studies.experiment.freeze import protocol_of
 from studies.experiment.match import Costs, Match, costs_of, matched
@@ -13,7 +13,7 @@ from studies.experiment.overrides import gather
 from studies.experiment.plan import Plan
 from studies.experiment.study import Budget, Study
 from studies.experiment.validate import check_plan
-from studies.report.differences import differences as changed
+from studies.report.provenance import differences as changed
 
 D, WIDE = 16, 60
 GELU = {"encoder.feedforward": {"name": "gelu", "d_ff": WIDE}}

@@ -11,7 +11,7 @@ from studies.execution.preview import preview
 from studies.experiment.load_plan import ready
 from studies.experiment.validate import plan_problems
 from studies.published import load, names, study_of
-from studies.published.differing import differences, shown
+from studies.published.study import differences, shown
 
 LARGE = ("ruoss_2023", "kazemnejad_2023")
 """Tables of many rows, each at many lengths."""

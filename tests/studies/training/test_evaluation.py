@@ -10,9 +10,9 @@ from einops import rearrange
 from torch import Tensor, nn
 
 from registry import build_encoder
+from studies.analysis.results import SCORES
 from studies.scoring import Measured, logits_per_answer
 from studies.seeds import Seeds
-from studies.statistics.outcomes import SCORES
 from studies.tasks.first_last_match import FirstLastMatch
 from studies.tasks.multi_shift import MultiShift
 from studies.tasks.shift import Shift
