@@ -26,12 +26,11 @@ from typing import Any
 from sqlalchemy import insert, update
 
 from store import Ledger, PlannedRun, Results, make_engine
-from store.raw import read_sql
-from store.rows import RunRow, ScoreRow
-from store.schema import now
-from store.selection import Selection
-from store.writers import Table, write
-from store.writing import score_rows
+from store.encoding import score_rows
+from store.models import RunRow, ScoreRow, now
+from store.output import Table, write
+from store.sql import read_sql
+from store.where import Selection
 
 POSITIONS = ("none", "learned", "rope", "alibi", "t5_bias")
 RATES = (1e-4, 3e-4, 1e-3, 3e-3)

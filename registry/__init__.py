@@ -3,30 +3,32 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from registry.catalog import (
+from registry.errors import ConfigError, DuplicateNameError, UnknownNameError
+from registry.registry import (
+    Registry,
     attentions,
     feedforwards,
     initializers,
+    isolated,
     masks,
     norm_placements,
     norms,
     positions,
     readouts,
+    register,
 )
-from registry.problems import ConfigError
-from registry.table import DuplicateNameError, Table, UnknownNameError, register
 
 if TYPE_CHECKING:
     from registry import conformance
-    from registry.builder import build_encoder
+    from registry.build import build_encoder
     from registry.config import EncoderConfig
     from registry.conformance import check
-    from registry.isolation import isolated
 
 __all__ = [
     "ConfigError",
     "DuplicateNameError",
     "EncoderConfig",
+    "Registry",
     "Table",
     "UnknownNameError",
     "attentions",
@@ -44,13 +46,15 @@ __all__ = [
     "register",
 ]
 
+Table = Registry
+"""The former name of `Registry`."""
+
 _HOMES = {
     "EncoderConfig": "registry.config",
-    "build_encoder": "registry.builder",
+    "build_encoder": "registry.build",
     "check": "registry.conformance",
-    "isolated": "registry.isolation",
 }
-"""What is imported when it is asked for: it brings pydantic or torch with it."""
+"""Names whose modules bring pydantic or torch, which are imported when they are asked for."""
 
 
 def __getattr__(name: str) -> object:

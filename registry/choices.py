@@ -17,10 +17,17 @@ from pydantic import (
 )
 from pydantic import create_model as make_model
 
-from registry.mask_expression import MaskExpression
+from registry.errors import (
+    ConfigError,
+    Problem,
+    UnknownNameError,
+    mapping,
+    problems_of,
+    unknown_key,
+)
+from registry.mask_expressions import MaskExpression
 from registry.options import holds_tensor, options_of
-from registry.problems import ConfigError, Problem, mapping, problems_of, unknown_key
-from registry.table import TABLES, UnknownNameError, table_of
+from registry.registry import REGISTRIES, registry_of
 
 STRICT = ConfigDict(
     frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True
@@ -63,7 +70,7 @@ def schema(kind: str, part: type) -> type[Choice]:
 
 def _annotation(annotation: Any) -> Any:
     """An option that is itself a part, such as `inner: Position`, is a choice of that kind."""
-    for kind, table in TABLES.items():
+    for kind, table in REGISTRIES.items():
         if annotation is table.contract:
             return Annotated[SerializeAsAny[Choice], among(kind)]
     arms = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ()
@@ -123,7 +130,7 @@ def resolve(kind: str, value: Any) -> Choice:
 
 def _named(kind: str, name: str, given: Mapping[str, Any]) -> Choice:
     try:
-        part = table_of(kind)[name]
+        part = registry_of(kind)[name]
     except UnknownNameError as error:
         nearest = error.nearest[0] if error.nearest else None
         rule = f"no {kind} is named {name!r}"
@@ -160,7 +167,7 @@ def build_mask(chosen: Choice) -> Any:
     if not chosen.name.isidentifier():
         return _build(MaskExpression(chosen.name))
     try:
-        return table_of("mask")[chosen.name](**chosen.options())
+        return registry_of("mask")[chosen.name](**chosen.options())
     except Exception as error:
         raise _refusal(error, chosen) from error
 
@@ -184,7 +191,7 @@ def build_part(kind: str, chosen: Choice, *given: Any) -> Any:
         for key, value in chosen.options().items()
     }
     try:
-        return _whole(table_of(kind)[chosen.name](*given, **options))
+        return _whole(registry_of(kind)[chosen.name](*given, **options))
     except ConfigError:
         raise
     except Exception as error:

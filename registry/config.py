@@ -2,17 +2,22 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from math import isqrt
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, Field, SerializeAsAny, ValidationError
 
-from registry.choices import STRICT, Choice, among, resolve
-from registry.fitting import misfits
-from registry.presets import KEY, expanded, file_of
-from registry.problems import ConfigError, Problem, mapping, problems_of
+from registry.choices import STRICT, Choice, among, build_mask, build_part, resolve
+from registry.errors import ConfigError, Problem, mapping, problems_of
+from registry.presets import KEY, expanded, file_of, names
+from registry.yaml_file import parse_mapping, read_yaml, with_settings
+
+if TYPE_CHECKING:
+    from variants.dims import Dims
+
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 Size = Annotated[int, Field(ge=1)]
@@ -242,3 +247,112 @@ def hash_of(data: Any) -> str:
     """A short fingerprint of plain data: the same for equal data, whatever the order of keys."""
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def misfits(
+    chosen: Mapping[str, Choice], dims: "Dims", gradient_checkpointing: bool
+) -> Iterator[Problem]:
+    """What the parts of a config refuse: options, sizes, or one another."""
+    built: dict[str, Any] = {}
+    for kind, choice in chosen.items():
+        try:
+            built[kind] = _build(kind, choice, dims)
+        except ConfigError as error:
+            yield from (problem.under(kind) for problem in error.problems)
+    if {"mask", "position"} <= built.keys():
+        yield from _unfit_for_the_future(built["position"], built["mask"], chosen)
+    if {"attention", "mask", "position"} <= built.keys():
+        try:
+            built["attention"].check(built["mask"], built["position"])
+        except ValueError as error:
+            yield Problem("attention", str(error), str(chosen["attention"]), cause=error)
+    if gradient_checkpointing and "norm" in built and built["norm"].spans_tokens:
+        rule = (
+            "the backward pass computes each block again, which would count every batch twice in "
+            f"{chosen['norm'].name}; set it to false, or take another norm"
+        )
+        yield Problem("gradient_checkpointing", rule, True)
+
+
+def _unfit_for_the_future(
+    position: Any, mask: Any, chosen: Mapping[str, Choice]
+) -> Iterator[Problem]:
+    """A position that is right for earlier keys alone, under a mask that shows later ones."""
+    if not position.causal_only or _is_within_causal(mask):
+        return
+    rule = (
+        f"{chosen['position']} is right for keys up to the query alone, and the mask "
+        f"{str(chosen['mask'])!r} lets queries see later ones; set mask: causal, or one within "
+        'it such as "causal & window(left=8)" (a mask of the call does not count), or take a '
+        "position for both directions"
+    )
+    yield Problem("position", rule, str(chosen["position"]))
+
+
+LONGEST = 1024
+"""Length up to which cells are looked at, where the algebra does not settle a question."""
+
+
+def _is_within_causal(mask: Any) -> bool:
+    """By the laws of the algebra, or cell by cell: window(left=8, right=0) is a rule of its own."""
+    from variants.masks import Causal
+
+    if mask & Causal() == mask:
+        return True
+    later = (mask & ~Causal()).dense(1, mask.holds()[1], LONGEST, LONGEST)
+    return not bool(later.any())
+
+
+def _build(kind: str, choice: Choice, dims: "Dims") -> Any:
+    import torch
+
+    from variants.norms.layernorm import LayerNorm
+
+    if kind == "mask":
+        return build_mask(choice)
+    given = (dims, lambda: LayerNorm(dims)) if kind == "norm_placement" else (dims,)
+    # Not on torch's meta device: filling a table there imports its compiler, for two seconds.
+    with torch.random.fork_rng(devices=[]):  # pyright: ignore[reportUnknownMemberType]
+        return build_part(kind, choice, *given)
+
+
+def read_config(source: str, settings: Sequence[str]) -> tuple[EncoderConfig, list[str]]:
+    """The encoder's config, and the other roots of its file, which are not ours to judge.
+
+    Raises:
+        ConfigError: If it cannot be read, or breaks a rule.
+        UnknownNameError: If a word is neither the name of a preset nor a file.
+    """
+    data = _read(source)
+    root = "encoder" if "encoder" in data else ""
+    unread = [key for key in data if root and key != root]
+    fields = EncoderConfig.model_fields
+    wrong = [Problem(key, "belongs under encoder", file=source) for key in unread if key in fields]
+    if wrong:
+        raise ConfigError(wrong)
+    # Options can be set inside a part that the file leaves at its default.
+    parts = {name: field.default for name, field in fields.items() if type(field.default) is str}
+    try:
+        given = {**parts, **expanded(mapping(data[root] if root else data))}
+        inner = [setting.removeprefix("encoder.") for setting in settings]
+        return encoder_config(with_settings(given, inner)), unread
+    except ConfigError as error:
+        problems = [problem.under(root, source) for problem in error.problems]
+        raise ConfigError(problems) from error.__cause__
+
+
+def _read(source: str) -> Mapping[str, Any]:
+    if source == "-":
+        return parse_mapping(sys.stdin.read(), "-")
+    return {KEY: source} if names_preset(source) else read_yaml(Path(source))
+
+
+def mask_of(source: str) -> str:
+    """The mask that a word stands for: that of a preset or a YAML file, or itself.
+
+    Raises:
+        ConfigError: If a file cannot be read, or its config breaks a rule.
+    """
+    if source in names() or source.endswith((".yaml", ".yml")):
+        return str(read_config(source, [])[0].mask)
+    return source

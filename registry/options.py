@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any, get_args, get_type_hints
 
-from registry.problems import ConfigError, Problem
+from registry.errors import ConfigError, Problem
 
 GIVEN = ("self", "dims", "make_norm")
 """What the builder hands to a constructor; every other argument is an option."""

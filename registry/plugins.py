@@ -7,14 +7,17 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import dropwhile
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from registry.problems import ConfigError, Problem
+from registry.errors import ConfigError, DuplicateNameError, Problem
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 OURS = frozenset({"variants", "registry", "studies", "store"})
 
@@ -165,3 +168,44 @@ def _text(constant: Any) -> str:
 
 def _sha256(source: bytes) -> str:
     return hashlib.sha256(source).hexdigest()
+
+
+GROUP = "encoder_sandbox.parts"
+"""Entry points by which installed packages announce their parts, in their `pyproject.toml`:
+
+    [project.entry-points."encoder_sandbox.parts"]
+    mine = "my_package.parts"              # registers with @register
+    other = "my_package.more:MyPosition"   # or names one class
+"""
+
+
+def load_installed(register: Callable[[type], object]) -> None:
+    """Import what every installed package announces; `register` enters a class named by itself.
+
+    Raises:
+        ConfigError: If some cannot be imported; each is named, the others are there all the same.
+    """
+    from importlib.metadata import entry_points
+
+    problems: list[Problem] = []
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.value, entry.name)):
+        try:
+            load(entry.module)
+            if entry.attr:
+                register(_class_of(entry))
+        except (ConfigError, DuplicateNameError, TypeError, AttributeError) as error:
+            problems.append(Problem(_origin(entry), f"its parts cannot be used: {error}"))
+    if problems:
+        raise ConfigError(problems)
+
+
+def _class_of(entry: "EntryPoint") -> type:
+    part: Any = entry.load()
+    if not isinstance(part, type):
+        raise TypeError(f"{entry.value} is no class; got {part!r}")
+    return part
+
+
+def _origin(entry: "EntryPoint") -> str:
+    package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unnamed package"
+    return f"installed package {package}, entry point {entry.name!r} = {entry.value!r}"

@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from store.connection import install_sqlite_hooks, make_engine
-    from store.environment import environment_facts, git_facts
+    from store.aggregate import Interval, t_interval, wilson
+    from store.database import install_sqlite_hooks, make_engine
+    from store.encoding import plain
     from store.errors import StoreError
-    from store.frames import Records
-    from store.intervals import Interval, t_interval, wilson
     from store.ledger import Ledger
+    from store.provenance import environment_facts, git_facts
     from store.records import (
         Best,
         Claim,
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
         Frozen,
         Model,
         PlannedRun,
+        Records,
         Run,
         Score,
     )
     from store.results import Results
-    from store.values import plain
 
 __all__ = [
     "Best",
@@ -57,22 +57,22 @@ _HOMES = {
     "Component": "store.records",
     "Curve": "store.records",
     "Frozen": "store.records",
-    "Interval": "store.intervals",
+    "Interval": "store.aggregate",
     "Ledger": "store.ledger",
     "Model": "store.records",
     "PlannedRun": "store.records",
-    "Records": "store.frames",
+    "Records": "store.records",
     "Results": "store.results",
     "Run": "store.records",
     "Score": "store.records",
     "StoreError": "store.errors",
-    "environment_facts": "store.environment",
-    "git_facts": "store.environment",
-    "install_sqlite_hooks": "store.connection",
-    "make_engine": "store.connection",
-    "plain": "store.values",
-    "t_interval": "store.intervals",
-    "wilson": "store.intervals",
+    "environment_facts": "store.provenance",
+    "git_facts": "store.provenance",
+    "install_sqlite_hooks": "store.database",
+    "make_engine": "store.database",
+    "plain": "store.encoding",
+    "t_interval": "store.aggregate",
+    "wilson": "store.aggregate",
 }
 
 

@@ -12,9 +12,7 @@ if TYPE_CHECKING:
 # Each with the module that holds it, as `--help` lists them: what is there, one run, questions, the
 # file.
 COMMANDS = {
-    **dict.fromkeys(("studies",), "studies"),
-    **dict.fromkeys(("runs", "scores", "curves", "export"), "rows"),
-    **dict.fromkeys(("show", "diff"), "single"),
+    **dict.fromkeys(("studies", "runs", "scores", "curves", "export", "show", "diff"), "rows"),
     **dict.fromkeys(("lengths", "best", "cost", "failures", "changed"), "questions"),
     **dict.fromkeys(("sql", "schema", "check", "backup", "upgrade", "prune"), "files"),
 }
@@ -22,10 +20,10 @@ COMMANDS = {
 
 def command_line(names: Sequence[str] = tuple(COMMANDS)) -> "typer.Typer":
     """Return the command line with all commands, or with those of these names alone."""
-    from store.commands.app import app, new_app
+    from store.cli.options import app, new_app
 
     for home in dict.fromkeys(COMMANDS[name] for name in names):
-        import_module(f"store.commands.{home}")
+        import_module(f"store.cli.{home}")
     made = {getattr(one.callback, "__name__", ""): one for one in app.registered_commands}
     chosen = new_app()
     chosen.registered_commands = [made[name] for name in names]

@@ -7,13 +7,12 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from store.configs import leaves_of
+from store.configs import leaves_of, varying
 from store.errors import StoreError
-from store.options import varying
-from store.reading import run_records, select_runs
+from store.models import RunRow, ScoreRow
+from store.queries import run_records, select_runs
 from store.records import FINISHED, Best, Run
-from store.rows import RunRow, ScoreRow
-from store.selection import Selection
+from store.where import Selection
 
 Options = Mapping[int, dict[str, Any]]
 

@@ -6,16 +6,15 @@ in the transaction that brings a new config.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.orm import Session
 
-from store.chunks import MOST_VALUES, chunks
+from store.database import MOST_VALUES, chunks
+from store.encoding import fingerprint
 from store.errors import StoreError
-from store.options import flatten, option_key
-from store.rows import ConfigRow, StudyRow
-from store.values import fingerprint
+from store.models import ConfigRow, StudyRow
 
 
 def add_configs(session: Session, study: str, configs: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -144,3 +143,32 @@ def _of(flat: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 def _without(flat: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
     return {name: value for name, value in flat.items() if name not in names}
+
+
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the leaves of a nested mapping under dotted keys; lists are leaves."""
+    leaves: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, dict) and value:
+            inner = cast("dict[str, Any]", value)
+            leaves.update(flatten(inner, f"{prefix}{key}."))
+        else:
+            leaves[prefix + key] = value
+    return leaves
+
+
+def varying(configs: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
+    """Return, for each id, the options that are not the same in every one of the configs.
+
+    An option that a config lacks counts as None there.
+    """
+    leaves = {key: flatten(config) for key, config in configs.items()}
+    names = sorted({name for flat in leaves.values() for name in flat})
+    kept = [name for name in names if len({option_key(flat, name) for flat in leaves.values()}) > 1]
+    return {key: {name: flat.get(name) for name in kept} for key, flat in leaves.items()}
+
+
+def option_key(flat: Mapping[str, Any], name: str) -> str:
+    """Return what tells two values of an option apart: 1, 1.0 and True are three values."""
+    value = flat.get(name)
+    return f"{type(value).__name__}:{value!r}"

@@ -4,8 +4,8 @@ from typing import Any
 
 from sqlalchemy.dialects import sqlite
 
-from store.rows import RunRow
-from store.versions import SCHEMA_VERSION
+from store.database import SCHEMA_VERSION
+from store.models import RunRow
 
 VIEWS = {
     "results": "One row for each run, split, length and metric; `options` holds as JSON what "

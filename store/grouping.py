@@ -2,22 +2,32 @@
 
 import gc
 import json
-from collections.abc import Generator, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from itertools import groupby, takewhile
+from typing import Any, TypeAlias, cast
 
-from sqlalchemy import ColumnElement, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Float, Select, case, exists, func, select
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.orm import Session, aliased
 
-from store.config_columns import KINDS, kind_value, whole_value
-from store.cutting import Part, Seeds, Values, cut, mean_by_seed
+from store.aggregate import mean_of, t_interval
+from store.configs import leaves_of, option_key, varying
 from store.errors import StoreError, nearest
-from store.gathering import gathered
-from store.options import option_key
-from store.rows import ConfigRow
-from store.selection import RUN_COLUMNS, SCORE_COLUMNS, Selection, known_keys
+from store.models import ConfigRow, RunRow, ScoreRow
+from store.records import FINISHED, Cost, Failure, Reach, Summary
+from store.where import (
+    KINDS,
+    RUN_COLUMNS,
+    SCORE_COLUMNS,
+    Selection,
+    kind_value,
+    known_keys,
+    whole_value,
+)
 
 CELL = ("study", "task", "arm")
 SPLIT_METRIC = ("split", "metric")
@@ -30,6 +40,49 @@ GROUPED = {
     for name, column in (RUN_COLUMNS | SCORE_COLUMNS).items()
     if name not in ("id", "value", "run_id", "n", "correct")
 }
+
+
+Values: TypeAlias = tuple[float | None, ...]
+
+
+# Configs share seeds and lengths as a rule, so what is cut here serves for many of them.
+Places: TypeAlias = slice | list[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Seeds:
+    """The seeds that the values of a part are of, one for each."""
+
+    numbers: Sequence[int]
+
+    @cached_property
+    def distinct(self) -> bool:
+        """Does no seed occur twice?"""
+        return len(set(self.numbers)) == len(self.numbers)
+
+    def fit(self, other: "Seeds") -> bool:
+        """Tell whether others are the same seeds in the same order."""
+        return self is other or self.numbers == other.numbers
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The places of the seeds in the order of the seeds."""
+        return sorted(range(len(self.numbers)), key=self.numbers.__getitem__)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Where in the arrays of a config the values of one group are, and their seeds."""
+
+    key: tuple[Any, ...]
+    seeds: Seeds
+    places: Places
+
+    def of(self, values: Values) -> Values:
+        """Take the values of the group out of all those of the config."""
+        if isinstance(self.places, slice):
+            return values[self.places]
+        return tuple([values[at] for at in self.places])
 
 
 @dataclass(slots=True)
@@ -189,3 +242,334 @@ def _hashable(value: Any) -> Any:
 def _rank(value: Any) -> tuple[bool, bool, Any]:
     """Numbers before text before what lacks."""
     return value is None, isinstance(value, str), 0 if value is None else value
+
+
+Columns = Mapping[str, ColumnElement[Any]]
+CELL_COLUMNS = (RunRow.study, RunRow.task, RunRow.arm)
+
+
+def gathered(session: Session, selection: Selection, columns: Columns) -> Select[*tuple[Any, ...]]:
+    """Select study, task, arm, config, then arrays: seeds, values, and each of the columns.
+
+    With the length among them there is a value for each score. Otherwise there is one for each run
+    and what the columns tell apart: its mean over lengths, null where one of them lacks, since that
+    would be the mean of the easier lengths.
+    """
+    by_length = "length" in columns
+    value = ScoreRow.value if by_length else _whole_mean()
+    told = [column.label(f"key_{at}") for at, column in enumerate(columns.values())]
+    query = select(*CELL_COLUMNS, RunRow.config_id, RunRow.seed, value.label("value"), *told)
+    # An index serves the runs config by config, and another the scores of each, if runs come first.
+    query = query.join(ScoreRow, ScoreRow.run_id == RunRow.id + 0)
+    query = query.where(*selection.conditions(session, SCORE_COLUMNS))
+    if "bin" not in columns and "bin" not in selection.match:
+        query = query.where(ScoreRow.bin.is_(None))
+    if not by_length:
+        of_scores = [column for name, column in columns.items() if name in SCORE_COLUMNS]
+        query = query.group_by(RunRow.id, *of_scores)
+    study, task, arm, config, *told = query.subquery().c
+    key = (config, study, task, arm)
+    return select(study, task, arm, config, *map(_aggregate(session), told)).group_by(*key)
+
+
+def _whole_mean() -> ColumnElement[Any]:
+    mean = func.avg(ScoreRow.value)
+    finite = func.abs(mean) <= sys.float_info.max
+    return case(((func.count() == func.count(ScoreRow.value)) & finite, mean))
+
+
+def _aggregate(session: Session) -> Any:
+    """The function that gathers values into one array; SQLite has such as JSON text alone."""
+    is_sqlite = session.get_bind().dialect.name == "sqlite"
+    return func.json_group_array if is_sqlite else func.array_agg
+
+
+def cut(seeds: Sequence[int], columns: Sequence[Sequence[Any]]) -> list[Part]:
+    """Tell which of the values of a config belong together: those with the same key.
+
+    A key is made of what the columns hold; without a column all are one group.
+    """
+    found: dict[tuple[Any, ...], list[int]] = {}
+    keys = zip(*columns, strict=True) if columns else ((),) * len(seeds)
+    for at, key in enumerate(keys):
+        found.setdefault(key, []).append(at)
+    # Where runs were measured alike a group is every so-manieth value, which is cut out at once.
+    return [
+        Part(key, Seeds([seeds[at] for at in places]), _regular(places))
+        for key, places in found.items()
+    ]
+
+
+def mean_by_seed(seeds: Sequence[Seeds], columns: Sequence[Values]) -> list[float]:
+    """Return the mean of each seed that has a value, in the order of the seeds.
+
+    A column holds the values of one config, for its seeds.
+    """
+    first = seeds[0]
+    alike = first.distinct and all([own.fit(first) for own in seeds])
+    if alike and not any([None in values for values in columns]):
+        # As a rule every config was run once with each seed: all are taken at once.
+        totals = list(map(sum, zip(*cast("Any", columns), strict=True)))
+        return [totals[at] / len(columns) for at in first.order]
+    found: dict[int, list[float]] = {}
+    for own, values in zip(seeds, columns, strict=True):
+        for seed, value in zip(own.numbers, values, strict=True):
+            if value is not None:
+                found.setdefault(seed, []).append(value)
+    return [sum(each) / len(each) for _, each in sorted(found.items())]
+
+
+def _regular(places: list[int]) -> Places:
+    step = places[1] - places[0] if len(places) > 1 else 1
+    even = range(places[0], places[-1] + 1, step)
+    return slice(even.start, even.stop, step) if places == list(even) else places
+
+
+LEVEL = 0.95
+METHOD = "t, 95 %"
+# Nearer to 1 the floor follows from a difference of nearly equal numbers.
+MOST_SKILL = 0.999
+
+
+@dataclass(frozen=True)
+class Floors:
+    """What is known of the accuracy of a blind guess, by task, split and length."""
+
+    tasks: Mapping[int, Any]
+    known: Mapping[tuple[Any, str, int], float]
+
+    def of(self, config: int, split: str, length: int) -> float | None:
+        """Return the floor of a config."""
+        return self.known.get((self.tasks[config], split, length))
+
+
+def summaries(session: Session, selection: Selection, by: Sequence[str]) -> list[Summary]:
+    """Return the mean of each group with its interval over seeds; see `Results.summary`."""
+    return summarized(session, grouped(session, selection, by), by)
+
+
+def summarized(session: Session, groups: Mapping[Key, Group], by: Sequence[str]) -> list[Summary]:
+    """Return the mean of each of these groups with its interval over seeds."""
+    leaves = leaves_of(session, {one for group in groups.values() for _, one in group.sources})
+    mixed = mixtures(groups, by, leaves)
+    floors = _floors(session, leaves, by)
+    return [
+        _summary(key, group, by, _floor(key, group, by, floors), mixed[key])
+        for key, group in groups.items()
+    ]
+
+
+def _summary(
+    key: Key, group: Group, by: Sequence[str], floor: float | None, mixed: str | None
+) -> Summary:
+    names, split, metric = key
+    values = group.by_seed()
+    interval = t_interval(values, LEVEL) if values else None
+    return Summary(
+        group=dict(zip(by, names, strict=True)),
+        split=split,
+        metric=metric,
+        mean=interval and interval.mean,
+        low=interval and interval.low,
+        high=interval and interval.high,
+        method=METHOD if interval and interval.low is not None else None,
+        seeds=len(values),
+        runs=group.runs,
+        missing=group.missing,
+        floor=floor,
+        mixed=mixed,
+    )
+
+
+def _floor(key: Key, group: Group, by: Sequence[str], floors: Floors) -> float | None:
+    """The accuracy of the best blind guess: the mean over what the group is of."""
+    names, split, metric = key
+    if metric == "skill":
+        return 0.0
+    if metric != "accuracy" or not floors.known:
+        return None
+    length = names[by.index("length")]
+    found = [floors.of(config, split, length) for _, config in group.sources]
+    known = [floor for floor in found if floor is not None]
+    return sum(known) / len(known) if len(known) == len(found) else None
+
+
+def _floors(
+    session: Session, configs: Mapping[int, Mapping[str, Any]], by: Sequence[str]
+) -> Floors:
+    """The floors, from one run of each config.
+
+    They follow from accuracy a and skill s = (a - floor) / (1 - floor). Configs with the same task
+    have the same floors, so one that was solved learns it from one that was not.
+    """
+    found: dict[tuple[Any, str, int], list[float]] = {}
+    tasks: dict[int, Any] = {}
+    for config, split, length, floor in session.execute(_measured()) if "length" in by else ():
+        tasks = tasks or {number: _task(options) for number, options in configs.items()}
+        if config in tasks:
+            found.setdefault((tasks[config], split, length), []).append(floor)
+    return Floors(tasks, {key: sum(values) / len(values) for key, values in found.items()})
+
+
+def _measured() -> Select[*tuple[Any, ...]]:
+    first = select(func.min(RunRow.id)).where(RunRow.status == "done").group_by(RunRow.config_id)
+    accuracy, skill = aliased(ScoreRow), aliased(ScoreRow)
+    query = select(
+        RunRow.config_id,
+        accuracy.split,
+        accuracy.length,
+        (accuracy.value - skill.value) / (1 - skill.value),
+    )
+    # The skill comes first: where no run has one, nothing more is looked for.
+    query = query.join(skill, skill.run_id == RunRow.id)
+    query = query.join(accuracy, accuracy.run_id == skill.run_id + 0)
+    same = (skill.split == accuracy.split, skill.length == accuracy.length)
+    whole = (accuracy.bin.is_(None), skill.bin.is_(None))
+    kinds = (accuracy.metric == "accuracy", skill.metric == "skill", skill.value < MOST_SKILL)
+    return query.where(RunRow.id.in_(first), *same, *whole, *kinds)
+
+
+def _task(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    names = sorted(name for name in options if name.split(".")[0] == "task")
+    return tuple((name, option_key(options, name)) for name in names)
+
+
+ARM = ("study", "task", "arm")
+
+
+def reaches(session: Session, selection: Selection, level: float) -> list[Reach]:
+    """Return at which length each arm falls below a level; see `Results.below`."""
+    by = (*ARM, "length")
+    groups = grouped(session, selection, by)
+    trained = _longest_trained(session, groups)
+    paths = {
+        cell: [key for key in keys if _length(key) >= trained.get(cell, 0)]
+        for cell, keys in groupby(groups, key=lambda key: key[0][:3])
+    }
+    held = {cell: list(takewhile(_holds(groups, level), keys)) for cell, keys in paths.items()}
+    # Intervals are worked out where a path ends, and nowhere else.
+    ends = {cell: keys[: len(held[cell]) + 1][-1] for cell, keys in paths.items() if keys}
+    last = summarized(session, {key: groups[key] for key in ends.values()}, by)
+    return [
+        _reach(cell, [_length(key) for key in held[cell]], one, level, groups[key], trained)
+        for (cell, key), one in zip(ends.items(), last, strict=True)
+    ]
+
+
+def _length(key: Key) -> int:
+    return key[0][-1]
+
+
+def _holds(groups: Mapping[Key, Group], level: float) -> Callable[[Key], bool]:
+    def is_not_below(key: Key) -> bool:
+        values = groups[key].by_seed()
+        return bool(values) and mean_of(values) >= level
+
+    return is_not_below
+
+
+def _reach(
+    cell: Cell,
+    held: Sequence[int],
+    last: Summary,
+    level: float,
+    group: Group,
+    trained: Mapping[Cell, int],
+) -> Reach:
+    """Say how far an arm held: `last` is where it fell, or the last length where it did not."""
+    length = last.group["length"]
+    falls_at = None if length in held else length
+    if falls_at is None:
+        verdict = f"holds to {length}"
+    elif held:
+        verdict = f"falls below {level:g} at {falls_at}"
+    else:
+        at = "where trained" if falls_at == trained.get(cell) else "from the start"
+        verdict = f"below {level:g} {at}"
+    numbers = (last.mean, last.low, last.high, last.seeds)
+    above = sum(value >= level for value in group.by_seed())
+    return Reach(*cell, verdict, held[-1] if held else None, falls_at, *numbers, above, last.mixed)
+
+
+def _longest_trained(session: Session, groups: Mapping[Key, Group]) -> dict[Cell, int]:
+    """The longest length that each arm was trained on, where its configs say so."""
+    lengths = whole_value("training.train_lengths")
+    longest: dict[int, int] = {
+        number: given[-1]
+        for number, given in session.execute(select(ConfigRow.id, lengths))
+        if isinstance(given, list) and given and isinstance(given[-1], int)
+    }
+    found: dict[Cell, int] = {}
+    # Groups of several lengths are of the same configs.
+    for cell, config in {source for group in groups.values() for source in group.sources}:
+        if config in longest:
+            found[cell] = max(found.get(cell, 0), longest[config])
+    return found
+
+
+def costs(session: Session, selection: Selection) -> list[Cost]:
+    """Return what each arm costs beside what it reaches; see `Results.cost`."""
+    spent = (RunRow.parameters, RunRow.steps, RunRow.wall_seconds, RunRow.cpu_seconds)
+    scored = exists().where(ScoreRow.run_id == RunRow.id)
+    scored = scored.where(*selection.conditions(session, SCORE_COLUMNS))
+    query = select(
+        *(RunRow.study, RunRow.task, RunRow.arm),
+        *(func.avg(sql_cast(column, Float)) for column in spent),
+        func.max(RunRow.peak_bytes),
+    )
+    query = query.where(scored, RunRow.status == "done")
+    rows = session.execute(query.group_by(RunRow.study, RunRow.task, RunRow.arm))
+    found_rows: list[Any] = list(rows)
+    by_cell: dict[Cell, Any] = {(row[0], row[1], row[2]): row[3:] for row in found_rows}
+    found = [
+        Cost(
+            *_cell(one),
+            *(one.metric, one.mean, one.low, one.high, one.seeds),
+            *by_cell.get(_cell(one), (None,) * 5),
+            efficient=False,
+            mixed=one.mixed,
+        )
+        for one in summaries(session, selection, ARM)
+    ]
+    rivals: dict[tuple[str, ...], list[Cost]] = {}
+    for one in found:
+        rivals.setdefault((one.study, one.task, one.metric), []).append(one)
+    return [
+        replace(one, efficient=_efficient(one, rivals[one.study, one.task, one.metric]))
+        for one in found
+    ]
+
+
+def _efficient(one: Cost, rivals: Iterable[Cost]) -> bool:
+    """Is no other arm of this study and task both cheaper and better?"""
+    if one.value is None or one.wall_seconds is None:
+        return False
+    return not any(
+        other.value is not None
+        and other.wall_seconds is not None
+        and other.value >= one.value
+        and other.wall_seconds <= one.wall_seconds
+        and (other.value, other.wall_seconds) != (one.value, one.wall_seconds)
+        for other in rivals
+    )
+
+
+def failures(session: Session, selection: Selection) -> list[Failure]:
+    """Return the runs that diverged, failed or do not apply, by arm, setting and reason."""
+    chosen = selection.conditions(session)
+    cell = (RunRow.study, RunRow.task, RunRow.arm, RunRow.phase, RunRow.config_id)
+    over = select(*cell, func.count()).where(*chosen, RunRow.status.in_(FINISHED)).group_by(*cell)
+    of: dict[Any, int] = {tuple(row[:5]): row[5] for row in session.execute(over)}
+    told = (RunRow.status, RunRow.reason)
+    query = select(*cell, *told, func.count(), func.min(RunRow.id)).where(*chosen)
+    query = query.where(RunRow.status.in_(FINISHED[1:])).group_by(*cell, *told)
+    rows = session.execute(query.order_by(*cell, *told)).all()
+    options = varying(leaves_of(session, {key[4] for key in of}))
+    return [
+        Failure(*row[:4], row[5], row[6], row[7], of[tuple(row[:5])], row[8], options[row[4]])
+        for row in rows
+    ]
+
+
+def _cell(one: Summary) -> Cell:
+    return one.group["study"], one.group["task"], one.group["arm"]

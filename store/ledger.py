@@ -2,41 +2,93 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from importlib import import_module
+from typing import Any, TypeVar
 
-from sqlalchemy import Update
+from sqlalchemy import (
+    Engine,
+    Insert,
+    Update,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.orm import Session
 
-from store import claims
-from store.connection import make_engine
-from store.keeper import Keeper
-from store.model_files import ModelFiles
-from store.reading import read_components, read_runs, read_scores
-from store.records import Claim, Component, Model, PlannedRun, Run, Score
-from store.rows import CurveRow, ModelRow, ScoreRow
-from store.schema import Table, now
-from store.values import plain_dict
-from store.versions import create_tables, opened, refuse_other_version, require_tables
-from store.writing import (
+from store.configs import add_configs
+from store.database import (
+    chunks,
+    create_tables,
+    make_engine,
+    opened,
+    refuse_other_version,
+    require_tables,
+    transact,
+)
+from store.encoding import (
     component_rows,
     curve_rows,
+    fingerprint,
     model_row,
     optional_float,
     optional_int,
+    plain_dict,
     planned_row,
+    run_record,
     score_rows,
     storable_text,
 )
+from store.errors import StoreError, nearest
+from store.models import (
+    ComponentRow,
+    CurveRow,
+    EnvironmentRow,
+    ModelRow,
+    ProtocolRow,
+    RunRow,
+    ScoreRow,
+    StudyRow,
+    Table,
+    now,
+)
+from store.queries import frozen_record, read_components, read_runs, read_scores
+from store.records import (
+    FINISHED,
+    STATUSES,
+    Claim,
+    Component,
+    Frozen,
+    Model,
+    PlannedRun,
+    Run,
+    Score,
+)
+from store.weights import ModelFiles
 
 __all__ = ["Claim", "Ledger", "PlannedRun"]
 
+T = TypeVar("T")
 
-class Ledger(Keeper):
+
+class Ledger:
     """The runs of a database, for those that plan and do them.
 
     Each method is one short transaction, so many processes may share a database. A run is done by
     the worker that claims it, until its lease runs out; a result is written only by the claim that
     still owns the run.
     """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def close(self) -> None:
+        """Close the connections. The ledger may be used again after it."""
+        self._engine.dispose()
 
     @classmethod
     def create(cls, url: str) -> "Ledger":
@@ -74,7 +126,7 @@ class Ledger(Keeper):
         planned = list(runs)
         rows = [planned_row(run) for run in planned]
         parts = [row for run in planned for row in component_rows(run)]
-        return self._transact(lambda session: claims.plan_runs(session, rows, parts, called_at))
+        return self._transact(lambda session: plan_runs(session, rows, parts, called_at))
 
     def claim(
         self, worker: str, run_ids: Sequence[int], lease_seconds: float = 60.0
@@ -85,21 +137,21 @@ class Ledger(Keeper):
         """
 
         lease = timedelta(seconds=lease_seconds)
-        return self._transact(lambda session: claims.claim_first(session, worker, run_ids, lease))
+        return self._transact(lambda session: claim_first(session, worker, run_ids, lease))
 
     def renew(self, claim: Claim, lease_seconds: float = 60.0) -> bool:
         """Lengthen the lease to `lease_seconds` from now; False when the run was lost."""
         until = now() + timedelta(seconds=lease_seconds)
-        return self._change(claims.owned(claim).values(lease_until=until))
+        return self._change(owned(claim).values(lease_until=until))
 
     def release(self, claim: Claim) -> None:
         """Hand a run back undone; the attempt stays counted. A lost run is left alone."""
-        self._change(claims.owned(claim).values(**claims.unclaimed("planned")))
+        self._change(owned(claim).values(**unclaimed("planned")))
 
     def attach_trial(self, claim: Claim, optuna_study: str, optuna_trial: int) -> bool:
         """Note which Optuna trial stands for this attempt; False when the run was lost."""
         values = {"optuna_study": optuna_study, "optuna_trial": optuna_trial}
-        return self._change(claims.owned(claim).values(**values))
+        return self._change(owned(claim).values(**values))
 
     def finish(
         self,
@@ -126,9 +178,9 @@ class Ledger(Keeper):
         Raises:
             StoreError: If the status is not one of the finished ones or a value cannot be stored.
         """
-        claims.check_finished(status)
+        check_finished(status)
         values: dict[str, Any] = {
-            **claims.unclaimed(status),
+            **unclaimed(status),
             "worker": claim.worker,
             "started_at": claim.run.started_at,
             "finished_at": now(),
@@ -148,7 +200,7 @@ class Ledger(Keeper):
             if model is None
             else [model_row(claim.run.id, model.path, model.sha256, model.size_bytes)],
         }
-        return self._transact(lambda session: claims.write_results(session, claim, values, rows))
+        return self._transact(lambda session: write_results(session, claim, values, rows))
 
     def recover(
         self, run_ids: Sequence[int], is_alive: Callable[[str], bool], max_attempts: int = 3
@@ -158,13 +210,13 @@ class Ledger(Keeper):
         They are planned again, or failed once `max_attempts` are used up. Returns them as they
         were while running, with the trial that Optuna still holds open.
         """
-        held = self._transact(lambda session: claims.running(session, run_ids))
+        held = self._transact(lambda session: running(session, run_ids))
         lost = [
             (run, until) for run, until in held if until <= now() or not is_alive(run.worker or "")
         ]
         return self._transact(
             lambda session: [
-                run for run, until in lost if claims.take_back(session, run, until, max_attempts)
+                run for run, until in lost if take_back(session, run, until, max_attempts)
             ]
         )
 
@@ -175,19 +227,19 @@ class Ledger(Keeper):
             StoreError: If a status is not one of the finished ones.
         """
         for status in statuses:
-            claims.check_finished(status)
-        count, paths = self._transact(lambda session: claims.plan_anew(session, run_ids, statuses))
+            check_finished(status)
+        count, paths = self._transact(lambda session: plan_anew(session, run_ids, statuses))
         for path in paths:
             ModelFiles(self._engine.url).remove(path)
         return count
 
     def counts(self, run_ids: Sequence[int]) -> dict[str, int]:
         """Return how many of the runs are in each status, zeros too."""
-        return self._transact(lambda session: claims.count_statuses(session, run_ids))
+        return self._transact(lambda session: count_statuses(session, run_ids))
 
     def statuses(self, run_ids: Sequence[int]) -> dict[int, str]:
         """Return the status of each run; the cheap way to watch many."""
-        return self._transact(lambda session: claims.read_statuses(session, run_ids))
+        return self._transact(lambda session: read_statuses(session, run_ids))
 
     def runs(self, run_ids: Sequence[int]) -> list[Run]:
         """Return the runs, in the order of their ids."""
@@ -201,5 +253,372 @@ class Ledger(Keeper):
         """Return the parts that a run's `code_hash` stands for; none where it was not noted."""
         return self._transact(lambda session: read_components(session, code_hash))
 
+    def environment(self, facts: Mapping[str, object]) -> int:
+        """Store facts about machine and packages, once; return their id."""
+        kept = plain_dict(facts, "environment")
+        return self._transact(lambda session: add_environment(session, kept))
+
+    def describe_study(self, name: str, description: str) -> str | None:
+        """Set the description of a study, new or not; return what it was, None if it had none."""
+        return self._transact(lambda session: describe_study(session, name, description))
+
+    def freeze(
+        self, study: str, protocol: Mapping[str, object], run_ids: Sequence[int] | None = None
+    ) -> Frozen:
+        """Keep the plan of a study as it is now; one equal to a kept plan changes nothing.
+
+        `runs_before` of the answer says whether a confirming run of the study had begun when this
+        plan was first frozen; of `run_ids` alone, where these are the runs that it is about.
+
+        Raises:
+            StoreError: If the protocol holds what cannot be stored.
+        """
+        kept = plain_dict(protocol, "protocol")
+        return self._transact(lambda session: freeze_protocol(session, study, kept, run_ids))
+
+    def save_model(self, run_id: int, *, path: str, sha256: str, size_bytes: int) -> None:
+        """Note where the weights of a run were saved, in place of an older note of that path.
+
+        A run that is planned anew loses its models, as it does its results.
+
+        Raises:
+            StoreError: If there is no such run, or `sha256` is not 64 hexadecimal digits.
+        """
+        row = model_row(run_id, path, sha256, size_bytes)
+        self._transact(lambda session: add_model(session, row))
+
+    def add_scores(
+        self, run_id: int, scores: Iterable[object], *, source: str | None = None
+    ) -> None:
+        """Add scores to a run that is done, such as those of lengths evaluated later.
+
+        Scores are given as to `finish`. One that is there already, of the same split, length,
+        metric and bin, is replaced. `source` says what measured them.
+
+        Raises:
+            StoreError: If there is no such run, it is not done, or a value cannot be stored.
+        """
+        rows = score_rows(run_id, scores, source, now())
+        self._transact(lambda session: add_later_scores(session, run_id, rows))
+
     def _change(self, statement: Update) -> bool:
-        return self._transact(lambda session: claims.change(session, statement))
+        return self._transact(lambda session: change(session, statement))
+
+    def _transact(self, work: Callable[[Session], T]) -> T:
+        return transact(self._engine, work)
+
+
+PLANNED_FACTS = ("config_id", "code_hash", "environment_id", "provenance")
+RESULTS = (ScoreRow, CurveRow, ModelRow)
+
+
+def add_missing(
+    session: Session, table: type[Table], rows: Sequence[Mapping[str, Any]], *key: str
+) -> None:
+    """Insert the rows whose key is not there yet; others may be inserting the same."""
+    dialect: Any = import_module(f"sqlalchemy.dialects.{session.get_bind().dialect.name}")
+    statement: Insert = dialect.insert(table).on_conflict_do_nothing(index_elements=list(key))
+    if rows:
+        session.execute(statement, rows)
+
+
+def check_finished(status: str) -> None:
+    """Refuse a status in which a run is not over.
+
+    Raises:
+        StoreError: If it is planned, running or unknown.
+    """
+    if status not in FINISHED:
+        raise StoreError(
+            f"{status!r} is not a status of a finished run; {nearest(status, FINISHED)}"
+        )
+
+
+def owned(claim: Claim) -> Update:
+    """Return an update that touches the claimed run only while the claim still owns it."""
+    return update(RunRow).where(
+        RunRow.id == claim.run.id,
+        RunRow.status == "running",
+        RunRow.worker == claim.worker,
+        RunRow.attempt == claim.attempt,
+        # A reset counts attempts anew, so the number alone may come back.
+        RunRow.started_at == claim.run.started_at,
+    )
+
+
+def unclaimed(status: str) -> dict[str, Any]:
+    """Return the columns of a run that no worker holds."""
+    return {"status": status, "worker": None, "lease_until": None, "started_at": None}
+
+
+def change(session: Session, statement: Update) -> bool:
+    """Apply an update of one run; False when there was none to change."""
+    statement = statement.returning(RunRow.id).execution_options(synchronize_session=False)
+    return session.scalars(statement).one_or_none() is not None
+
+
+def claim_first(
+    session: Session, worker: str, run_ids: Sequence[int], lease: timedelta
+) -> Claim | None:
+    """Claim the planned run of lowest (priority, id)."""
+    found = [_first_planned(session, part) for part in chunks(run_ids)]
+    first = min((each for each in found if each is not None), default=None)
+    if first is None:
+        return None
+    row = session.get_one(RunRow, first[1])
+    row.status, row.attempt, row.worker = "running", row.attempt + 1, worker
+    row.started_at = started = now()
+    row.lease_until, row.finished_at = started + lease, None
+    session.flush()
+    return Claim(run_record(row), row.attempt, worker)
+
+
+def plan_runs(
+    session: Session,
+    rows: Sequence[dict[str, Any]],
+    parts: Sequence[dict[str, Any]],
+    called_at: datetime | None,
+) -> list[int]:
+    """Add the runs that are new, with the parts behind them; return the ids of all.
+
+    Runs that wait still are brought up to date with what the planner knows now.
+    """
+    placed: list[dict[str, Any]] = []
+    for study in sorted({row["study"] for row in rows}):
+        own = [dict(row) for row in rows if row["study"] == study]
+        add_missing(session, StudyRow, [{"name": study, "created_at": now()}], "name")
+        places = add_configs(session, study, [row.pop("config") for row in own])
+        placed += [{**row, "config_id": place} for row, place in zip(own, places, strict=True)]
+    add_missing(session, ComponentRow, parts, "code_hash", "kind", "name")
+    # In the order given, which the ids then have.
+    order = {row["identity"]: number for number, row in enumerate(rows)}
+    placed.sort(key=lambda row: order[row["identity"]])
+    there = _ids(session, order)
+    # Those that are there are not tried: an attempt, even one in vain, uses up an id.
+    add_missing(
+        session, RunRow, [row for row in placed if row["identity"] not in there], "identity"
+    )
+    _bring_up_to_date(session, placed, called_at)
+    ids = there | _ids(session, order.keys() - there.keys())
+    return [ids[row["identity"]] for row in rows]
+
+
+def _ids(session: Session, identities: Iterable[str]) -> dict[str, int]:
+    ids: dict[str, int] = {}
+    for part in chunks(identities):
+        query = select(RunRow.identity, RunRow.id).where(RunRow.identity.in_(part))
+        ids.update({identity: number for identity, number in session.execute(query)})
+    return ids
+
+
+def _bring_up_to_date(
+    session: Session, rows: Sequence[dict[str, Any]], called_at: datetime | None
+) -> None:
+    if not rows:
+        return
+    table = RunRow.__table__.c
+    own = update(RunRow).where(table.identity == bindparam("own"))
+    facts = {name: bindparam(f"new_{name}", type_=table[name].type) for name in PLANNED_FACTS}
+    known = [
+        {"own": row["identity"], **{f"new_{name}": row[name] for name in PLANNED_FACTS}}
+        for row in rows
+    ]
+    waiting = own.where(table.status == "planned").values(facts)
+    session.connection().execute(waiting, known)
+    if called_at is not None:
+        asked = [{"own": row["identity"]} for row in rows]
+        session.connection().execute(own.values(called_at=called_at, superseded=False), asked)
+        _supersede(session, {(row["study"], row["task"], row["arm"]) for row in rows}, called_at)
+
+
+def _supersede(
+    session: Session, cells: Iterable[tuple[str, str, str]], called_at: datetime
+) -> None:
+    """Mark the runs of these arms that this call has not asked for."""
+    for study, task, arm in sorted(cells):
+        own = (RunRow.study == study, RunRow.task == task, RunRow.arm == arm)
+        older = or_(RunRow.called_at.is_(None), RunRow.called_at < called_at)
+        left = update(RunRow).where(*own, older, RunRow.superseded.is_(False))
+        session.execute(left.values(superseded=True))
+
+
+def write_results(
+    session: Session,
+    claim: Claim,
+    values: dict[str, Any],
+    rows: dict[type[Table], list[dict[str, Any]]],
+) -> bool:
+    """End a claimed run and replace its scores, curves and models; False when it was lost."""
+    if not change(session, owned(claim).values(**values)):
+        return False
+    for table in RESULTS:
+        session.execute(delete(table).where(table.run_id == claim.run.id))
+        if rows[table]:
+            # By the connection, as plain rows: a session would make objects of the ORM.
+            session.connection().execute(insert(table), rows[table])
+    return True
+
+
+def running(session: Session, run_ids: Sequence[int]) -> list[tuple[Run, datetime]]:
+    """Return the runs that a worker holds, each with the end of its lease."""
+    found: list[tuple[Run, datetime]] = []
+    for part in chunks(run_ids):
+        query = select(RunRow).where(RunRow.id.in_(part), RunRow.status == "running")
+        for row in session.scalars(query.order_by(RunRow.id)):
+            assert row.lease_until is not None
+            found.append((run_record(row), row.lease_until))
+    return found
+
+
+def take_back(session: Session, run: Run, until: datetime, max_attempts: int) -> bool:
+    """Take a run from a worker that lost it; False when it was renewed or ended meanwhile."""
+    held = owned(Claim(run, run.attempt, run.worker or "")).where(RunRow.lease_until == until)
+    if run.attempt < max_attempts:
+        return change(session, held.values(**unclaimed("planned")))
+    reason = f"its worker was lost in each of {run.attempt} attempts, the last was {run.worker}"
+    ended = {**unclaimed("failed"), "worker": run.worker, "started_at": run.started_at}
+    return change(session, held.values(**ended, reason=reason, finished_at=now()))
+
+
+def plan_anew(
+    session: Session, run_ids: Sequence[int], statuses: Sequence[str]
+) -> tuple[int, list[str]]:
+    """Plan finished runs again and drop their results; return how many, and paths of weights."""
+    found: list[int] = []
+    paths: list[str] = []
+    for part in chunks(run_ids):
+        query = select(RunRow.id).where(RunRow.id.in_(part), RunRow.status.in_(statuses))
+        found.extend(session.scalars(query.with_for_update()))
+    fresh = {
+        **unclaimed("planned"),
+        **dict.fromkeys(("reason", "finished_at", "wall_seconds", "cpu_seconds", "peak_bytes")),
+        "attempt": 0,
+    }
+    for part in chunks(found):
+        paths += session.scalars(select(ModelRow.path).where(ModelRow.run_id.in_(part)))
+        for table in RESULTS:
+            session.execute(delete(table).where(table.run_id.in_(part)))
+        session.execute(update(RunRow).where(RunRow.id.in_(part)).values(**fresh))
+    return len(found), paths
+
+
+def read_statuses(session: Session, run_ids: Iterable[int]) -> dict[int, str]:
+    """Return the status of each run."""
+    found: dict[int, str] = {}
+    for part in chunks(run_ids):
+        query = select(RunRow.id, RunRow.status).where(RunRow.id.in_(part))
+        found.update({number: status for number, status in session.execute(query)})
+    return found
+
+
+def count_statuses(session: Session, run_ids: Iterable[int]) -> dict[str, int]:
+    """Return how many of the runs are in each status, zeros too."""
+    totals = dict.fromkeys(STATUSES, 0)
+    for part in chunks(set(run_ids)):
+        query = select(RunRow.status, func.count()).where(RunRow.id.in_(part))
+        for status, count in session.execute(query.group_by(RunRow.status)):
+            totals[status] += count
+    return totals
+
+
+def _first_planned(session: Session, run_ids: list[int]) -> tuple[int, int] | None:
+    query = (
+        select(RunRow.priority, RunRow.id)
+        .where(RunRow.id.in_(run_ids), RunRow.status == "planned")
+        .order_by(RunRow.priority, RunRow.id)
+        .limit(1)
+        # SQLite has no row locks; there the transaction has begun as a writer instead.
+        .with_for_update(skip_locked=True)
+    )
+    row = session.execute(query).one_or_none()
+    return None if row is None else (row[0], row[1])
+
+
+# A score is told from the others of its run by these.
+SCORE_KEY = ("split", "length", "metric", "bin")
+
+
+def add_environment(session: Session, facts: dict[str, Any]) -> int:
+    """Store facts about machine and packages, once; return their id."""
+    digest = fingerprint(facts)
+    row = {"hash": digest, "facts": facts, "created_at": now()}
+    add_missing(session, EnvironmentRow, [row], "hash")
+    return session.scalars(select(EnvironmentRow.id).where(EnvironmentRow.hash == digest)).one()
+
+
+def describe_study(session: Session, name: str, description: str) -> str | None:
+    """Set the description of a study, new or not; return what it was, None if it had none."""
+    add_missing(session, StudyRow, [{"name": name, "created_at": now()}], "name")
+    before = session.scalar(select(StudyRow.description).where(StudyRow.name == name))
+    change = update(StudyRow).where(StudyRow.name == name)
+    session.execute(change.values(description=description))
+    return before
+
+
+def freeze_protocol(
+    session: Session, study: str, protocol: dict[str, Any], run_ids: Sequence[int] | None
+) -> Frozen:
+    """Keep a protocol with the time of its freezing; an equal one keeps its first time."""
+    add_missing(session, StudyRow, [{"name": study, "created_at": now()}], "name")
+    row = {
+        "study": study,
+        "hash": fingerprint(protocol),
+        "protocol": protocol,
+        "created_at": now(),
+        "runs_before": _has_begun(session, study, run_ids),
+    }
+    add_missing(session, ProtocolRow, [row], "study", "hash")
+    query = select(ProtocolRow).where(ProtocolRow.study == study, ProtocolRow.hash == row["hash"])
+    return frozen_record(session.scalars(query).one())
+
+
+def add_model(session: Session, row: dict[str, Any]) -> None:
+    """Note the saved weights of a run, in place of what was noted for the same path.
+
+    Raises:
+        StoreError: If there is no such run.
+    """
+    _status(session, row["run_id"])
+    same = (ModelRow.run_id == row["run_id"], ModelRow.path == row["path"])
+    session.execute(delete(ModelRow).where(*same))
+    session.execute(insert(ModelRow), [row])
+
+
+def add_later_scores(session: Session, run_id: int, rows: Sequence[dict[str, Any]]) -> None:
+    """Add scores to a finished run, in place of those of the same split, length, metric and bin.
+
+    Raises:
+        StoreError: If there is no such run, or it is not done.
+    """
+    status = _status(session, run_id)
+    if status != "done":
+        raise StoreError(f"run {run_id} is {status}; scores are added to a run that is done")
+    for part in chunks(rows, len(SCORE_KEY)):
+        same = [
+            and_(*(getattr(ScoreRow, name).is_not_distinct_from(row[name]) for name in SCORE_KEY))
+            for row in part
+        ]
+        session.execute(delete(ScoreRow).where(ScoreRow.run_id == run_id, or_(*same)))
+    if rows:
+        session.execute(insert(ScoreRow), list(rows))
+
+
+def _status(session: Session, run_id: int) -> str:
+    """The status of a run, which stays as it is until the transaction ends."""
+    query = select(RunRow.status).where(RunRow.id == run_id).with_for_update()
+    status = session.scalars(query).one_or_none()
+    if status is None:
+        raise StoreError(f"no run has the id {run_id}")
+    return status
+
+
+def _has_begun(session: Session, study: str, run_ids: Sequence[int] | None) -> bool:
+    begun = select(RunRow.id).where(
+        RunRow.study == study,
+        RunRow.phase == "confirm",
+        or_(RunRow.status != "planned", RunRow.attempt > 0),
+    )
+    if run_ids is None:
+        return session.scalars(begun.limit(1)).one_or_none() is not None
+    among = (begun.where(RunRow.id.in_(part)).limit(1) for part in chunks(run_ids))
+    return any(session.scalars(query).one_or_none() is not None for query in among)

@@ -1,8 +1,13 @@
 """Plain records: what goes into the store and what comes out of it."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import pandas  # pyright: ignore[reportMissingTypeStubs]
+
 
 PHASES: tuple[str, ...] = ("tune", "confirm")
 FINISHED: tuple[str, ...] = ("done", "diverged", "failed", "not_applicable")
@@ -179,3 +184,212 @@ class Model:
     sha256: str
     size_bytes: int
     created_at: datetime
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The mean of one metric over seeds, for the runs that share the names grouped by.
+
+    A seed that occurs in several runs of the group counts once, with their mean. `low` and `high`
+    bound the mean as `method` says, None for a single seed. `missing` counts the runs without a
+    finite value: they are in no mean. `floor` is the accuracy of the best blind guess, None where
+    it is not known. `mixed` names what else differs among the runs: then the mean is of unlike
+    things.
+    """
+
+    group: dict[str, Any]
+    split: str
+    metric: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    method: str | None
+    seeds: int
+    runs: int
+    missing: int
+    floor: float | None
+    mixed: str | None
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far an arm holds a level: the last length at which it does, and the first it does not.
+
+    Lengths are taken in order, from the longest that was trained where the configs tell it.
+    `verdict` says it in words; `value`, `low`, `high` and `seeds` belong to `falls_at`, or to the
+    last length of all where it never falls. `seeds_above` counts the seeds at or above the level.
+    """
+
+    study: str
+    task: str
+    arm: str
+    verdict: str
+    holds_to: int | None
+    falls_at: int | None
+    value: float | None
+    low: float | None
+    high: float | None
+    seeds: int
+    seeds_above: int
+    mixed: str | None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an arm costs and what it reaches. `value` is the mean of `metric` over seeds.
+
+    Seconds and steps are means over its finished runs, memory is the peak. `efficient` when no
+    other arm of the study and task has both fewer seconds and a better value.
+    """
+
+    study: str
+    task: str
+    arm: str
+    metric: str
+    value: float | None
+    low: float | None
+    high: float | None
+    seeds: int
+    parameters: float | None
+    steps: float | None
+    wall_seconds: float | None
+    cpu_seconds: float | None
+    peak_bytes: int | None
+    efficient: bool
+    mixed: str | None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Runs of one arm and setting that ended in the same way, of `of` runs that are over.
+
+    `options` are those that vary among the runs looked at.
+    """
+
+    study: str
+    task: str
+    arm: str
+    phase: str
+    status: str
+    reason: str | None
+    runs: int
+    of: int
+    first_run: int
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A part whose source is no longer what runs were done with, or is not found.
+
+    Besides the parts that a config names these are the files of the encoder's "skeleton" and of the
+    "training" loop. `state` is "changed", "missing" when its file is not there, or "unknown" when
+    runs did not note their parts, or what they were trained by, or the part has no file. `arms` are
+    those of the runs, `run_ids` the runs.
+    """
+
+    kind: str | None
+    name: str | None
+    state: str
+    origin: str | None
+    runs: int
+    arms: str
+    run_ids: list[int]
+    source_hash: str | None
+    present_hash: str | None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing in which two runs differ; None where one of them lacks it."""
+
+    part: str
+    name: str
+    first: Any
+    second: Any
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that `check` found to be wrong: what, where, and what it means."""
+
+    check: str
+    place: str
+    problem: str
+
+
+# Declared, so that a column has one type whether or not the rows at hand hold a missing value.
+FRAME_TYPES: dict[Any, str] = {
+    int: "int64",
+    int | None: "Int64",
+    float | None: "float64",
+}
+
+# What few readers of a table want; the records have it.
+HIDDEN: dict[type, set[str]] = {Score: {"status", "created_at", "source"}}
+
+T = TypeVar("T")
+
+
+class Records(tuple[T, ...], Generic[T]):
+    """An immutable sequence of records of one kind that can become a table."""
+
+    kind: type[T]
+    leading: tuple[str, ...]
+
+    def __new__(
+        cls, items: Iterable[T], kind: type[T], leading: Iterable[str] = ()
+    ) -> "Records[T]":
+        """Hold records of a kind; `leading` names the columns that their `group` brings."""
+        self = super().__new__(cls, items)
+        self.kind, self.leading = kind, tuple(leading)
+        return self
+
+    def __getnewargs__(self) -> tuple[tuple[T, ...], type[T], tuple[str, ...]]:
+        return tuple(self), self.kind, self.leading
+
+    def columns(self) -> list[str]:
+        """Return the names of the table's columns: the fields, then the options that vary."""
+        options = {key for record in self for key in getattr(record, "options", {})}
+        names = [*self.leading, *columns_of(self.kind, options)]
+        return list(dict.fromkeys(names))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one mapping per record, all with the keys that `columns` lists."""
+        columns = self._table()
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def frame(self) -> "pandas.DataFrame":
+        """Return a pandas table with the columns that `columns` lists."""
+        import pandas  # pyright: ignore[reportMissingTypeStubs]
+
+        table: Any = pandas.DataFrame(self._table())
+        kinds: dict[str, str] = {
+            each.name: FRAME_TYPES[each.type]
+            for each in fields(self._dataclass)
+            if each.type in FRAME_TYPES
+        }
+        return table.astype(kinds)
+
+    @property
+    def _dataclass(self) -> Any:
+        return self.kind
+
+    def _table(self) -> dict[str, list[Any]]:
+        columns = self.columns()
+        rows = [row_of(record, columns) for record in self]
+        return {name: [row[name] for row in rows] for name in columns}
+
+
+def columns_of(kind: type[Any], options: Iterable[str] = ()) -> list[str]:
+    """Return the columns of a table of such records: their fields, then the options."""
+    hidden = HIDDEN.get(kind, set[str]()) | {"options", "group"}
+    names = [each.name for each in fields(kind) if each.name not in hidden]
+    return names + sorted(set(options) - set(names))
+
+
+def row_of(record: object, columns: Iterable[str]) -> dict[str, Any]:
+    """Return a record as a row of the table with these columns."""
+    own = vars(record)
+    beside: dict[str, Any] = {**own.get("options", {}), **own.get("group", {})}
+    return {name: own[name] if name in own else beside.get(name) for name in columns}

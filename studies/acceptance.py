@@ -78,7 +78,7 @@ STUDY = Study(
 
 def main(words: list[str] | None = None) -> None:
     """The command."""
-    from studies.acceptance_checks.command import application
+    from studies.cli.acceptance import application
 
     application(STUDY)(words, prog_name=STUDY.program)
 

@@ -16,10 +16,11 @@ Reading: an error of 1 is what it costs to round an exact result once. Time and 
 the machine; they are for comparing within one table.
 """
 
+from functools import partial
 from typing import Any
 
 from studies.conducting.command import command
-from studies.design.hypothesis import Hypothesis
+from studies.design.hypothesis import Hypothesis, claim
 from studies.design.study import Budget, Study
 
 PERFORM = {"name": "studies.measurements.numerics:measure"}
@@ -66,30 +67,21 @@ PANELS = [
 
 
 def claims(length: int) -> list[Hypothesis]:
-    """What is claimed at a length."""
+    """The hypotheses at a length."""
+    claimed = partial(claim, lengths=(length,))
 
     def alike(arm: str, where: str) -> Hypothesis:
         text = f"In {where} {arm} is as exact as the readable formula, within two roundings."
-        return Hypothesis(
-            f"{arm} is exact in {where}", text, arm, "explicit", where, (length,),
-            metric="forward_rms", direction="same", smallest_effect=2.0,
-        )  # fmt: skip
+        return claimed(f"{arm} is exact in {where}", f"{arm} ≈ explicit", where, text,
+                       metric="forward_rms", smallest_effect=2.0)  # fmt: skip
 
     return [
         *(alike(arm, "float32") for arm in ("sdpa", "chunked")),
         *(alike(arm, "bfloat16") for arm in ("sdpa", "chunked")),
-        Hypothesis(
-            "no scale, no spread",
-            "Without 1/√d_head the weights of heads of width 128 collapse onto few keys.",
-            "unscaled",
-            "explicit",
-            "float32, d_head 128",
-            (length,),
-            metric="entropy",
-            direction="less",
-            smallest_effect=0.3,
-        ),
-    ]
+        claimed("no scale, no spread", "unscaled < explicit", "float32, d_head 128",
+                "Without 1/√d_head the weights of heads of width 128 collapse onto few keys.",
+                metric="entropy", smallest_effect=0.3),
+    ]  # fmt: skip
 
 
 def settings(lengths: list[int], panels: list[dict[str, Any]]) -> dict[str, Any]:

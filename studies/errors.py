@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from registry.problems import ConfigError, Problem
+from registry.errors import ConfigError, Problem
 from store.errors import StoreError
 
 PLACES = 3

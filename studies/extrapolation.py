@@ -23,11 +23,12 @@ of the others, those that stay above it at longer lengths hold.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from studies.axes import AXES
 from studies.conducting.command import command
-from studies.design.hypothesis import Hypothesis
+from studies.design.hypothesis import Hypothesis, claim
 from studies.design.study import Budget, Study
 from studies.published.ruoss_protocol import PAPER, STANDARD
 
@@ -42,21 +43,18 @@ NEAREST_MARKED = {"name": "nearest_marked", "alphabet": 8, "mark_probability": 0
 
 
 def claims(*lengths: int) -> list[Hypothesis]:
-    """What is claimed of lengths beyond the trained ones."""
-
-    def claim(name: str, arm: str, against: str, panel: str, text: str, **other: Any) -> Hypothesis:
-        return Hypothesis(name, text, arm, against, panel, lengths, **other)
-
+    """The hypotheses at lengths beyond the trained ones."""
+    claimed = partial(claim, lengths=lengths)
     return [
-        claim("rope carries shift", "rope", "sinusoidal", "shift",
+        claimed("rope carries shift", "rope > sinusoidal", "shift",
               "Rotating queries and keys carries a look back by a fixed distance."),
-        claim("t5_bias carries shift", "t5_bias", "sinusoidal", "shift",
+        claimed("t5_bias carries shift", "t5_bias > sinusoidal", "shift",
               "A learned bias per distance carries a look back by a fixed distance."),
-        claim("learned is like sinusoidal", "learned", "sinusoidal", "shift",
-              "Two absolute encodings lose the look back alike.", direction="same"),
-        claim("alibi carries nearest_marked", "alibi", "sinusoidal", "nearest_marked",
+        claimed("learned is like sinusoidal", "learned ≈ sinusoidal", "shift",
+              "Two absolute encodings lose the look back alike."),
+        claimed("alibi carries nearest_marked", "alibi > sinusoidal", "nearest_marked",
               "A preference for near tokens carries a search for the nearest mark."),
-        claim("alibi before rope", "alibi", "rope", "nearest_marked",
+        claimed("alibi before rope", "alibi > rope", "nearest_marked",
               "A preference for near tokens carries that search further than rotation does."),
     ]  # fmt: skip
 
@@ -131,7 +129,7 @@ STUDY = Study(
     text=__doc__ or "",
     variables=("encoder.position",),
     budgets={
-        "smoke": Budget("seconds, to see that everything works; its numbers mean nothing", SMOKE),
+        "smoke": Budget.smoke(SMOKE),
         "quick": Budget("an answer in about six minutes on two cores", QUICK),
         "standard": Budget(
             "even pairs as Ruoss et al. 2023, scaled to an hour on two cores",

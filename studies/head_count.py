@@ -21,10 +21,11 @@ Sources: Vaswani et al. 2017 (arXiv:1706.03762); Bhojanapalli et al. 2020 (arXiv
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from studies.conducting.command import command
-from studies.design.hypothesis import Hypothesis
+from studies.design.hypothesis import claim
 from studies.design.study import Budget, Study
 
 if TYPE_CHECKING:
@@ -92,36 +93,30 @@ def table(length: int) -> dict[str, Any]:
     return {"name": "learned", "max_length": length}
 
 
-def claim(name: str, arm: str, against: str, panel: str, text: str, **other: Any) -> Hypothesis:
-    """A claim at the trained length, about skill unless told otherwise."""
-    other = {"lengths": (LENGTH,), **other}
-    return Hypothesis(name, text, arm, against, panel, **other)
-
+claimed = partial(claim, lengths=(LENGTH,))
 
 PRIMARY = [
-    claim("heads serve links", "4 heads × 8 links", "1 head × 8 links", OFFSETS,
+    claimed("heads serve links", "4 heads × 8 links > 1 head × 8 links", OFFSETS,
           "Four heads help more against one where eight links are needed than where one is.",
           than=("4 heads × 1 link", "1 head × 1 link")),
-    claim("one link, one head", "4 heads × 1 link", "1 head × 1 link", OFFSETS,
-          "Where one link is needed, more heads change nothing in the end.", direction="same"),
-    claim("a head can be too narrow", f"{WIDTH} heads × 8 links", "4 heads × 8 links", OFFSETS,
-          "With as many heads as components, the same parameters learn less in the same steps.",
-          direction="less"),
-    claim("narrow heads are slow", f"{WIDTH} heads × 1 link", "1 head × 1 link", OFFSETS,
+    claimed("one link, one head", "4 heads × 1 link ≈ 1 head × 1 link", OFFSETS,
+          "Where one link is needed, more heads change nothing in the end."),
+    claimed("a head can be too narrow", f"{WIDTH} heads × 8 links < 4 heads × 8 links", OFFSETS,
+          "With as many heads as components, the same parameters learn less in the same steps."),
+    claimed("narrow heads are slow", f"{WIDTH} heads × 1 link > 1 head × 1 link", OFFSETS,
           "Even one link takes heads of one component more steps.",
           metric="steps_to_fit", smallest_effect=20.0),
-    claim("heads at a fixed d_head", f"8 heads of {D_HEAD}", f"1 head of {D_HEAD}", FIXED,
+    claimed("heads at a fixed d_head", f"8 heads of {D_HEAD} > 1 head of {D_HEAD}", FIXED,
           "More heads of the same width help where four links are needed."),
-    claim("rank", heads(WIDTH), "4 heads", RANK,
+    claimed("rank", f"{heads(WIDTH)} > 4 heads", RANK,
           "A head of one component cannot realize patterns that one of 16 can.", metric="error"),
 ]  # fmt: skip
 
 EXPLORED = [
-    claim("recall needs wide heads", heads(WIDTH), "4 heads", RECALL,
-          "Heads of one component recall less in the same steps.",
-          direction="less", lengths=(3 * PAIRS,)),
-    claim("recall needs one head", "4 heads", "1 head", RECALL,
-          "One head recalls as well as four.", direction="same", lengths=(3 * PAIRS,)),
+    claimed("recall needs wide heads", f"{heads(WIDTH)} < 4 heads", RECALL,
+          "Heads of one component recall less in the same steps.", lengths=(3 * PAIRS,)),
+    claimed("recall needs one head", "4 heads ≈ 1 head", RECALL,
+          "One head recalls as well as four.", lengths=(3 * PAIRS,)),
 ]  # fmt: skip
 
 
@@ -193,9 +188,8 @@ STUDY = Study(
     text=__doc__ or "",
     variables=("encoder.n_heads", "encoder.d_head"),
     budgets={
-        "smoke": Budget(
-            "seconds, to see that everything works; its numbers mean nothing",
-            settings((1, 4, 64), (1, 8), (1, 8), 4, 4, 2, 16, rates=(1e-2,)),
+        "smoke": Budget.smoke(
+            settings((1, 4, 64), (1, 8), (1, 8), 4, 4, 2, 16, rates=(1e-2,))
         ),
         "quick": Budget(
             "an answer in some minutes on two cores",

@@ -85,10 +85,7 @@ STUDY = Study(
     text=__doc__ or "",
     variables=tuple(SPACE),
     budgets={
-        "smoke": Budget(
-            "seconds, to see that everything works; its numbers mean nothing",
-            settings(3, 1, 16, generations=2, size=2),
-        ),
+        "smoke": Budget.smoke(settings(3, 1, 16, generations=2, size=2)),
         "quick": Budget(
             "20 arms, some minutes on two cores", settings(150, 2, 256, generations=3, size=5)
         ),

@@ -25,9 +25,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from studies.conducting.command import command
-from studies.design.hypothesis import Hypothesis
+from studies.design.hypothesis import Hypothesis, claim
 from studies.design.study import Budget, Study
-from studies.extrapolation import complete as with_rows
+from studies.extrapolation import QUICK, SHIFT, complete
 
 if TYPE_CHECKING:
     from studies.design.arms import Arm
@@ -77,7 +77,6 @@ def panel(
     return {"label": label, "task": dict(task), "steps": steps, "encoder": encoder, **more}
 
 
-SHIFT = {"name": "shift", "k": 3, "alphabet": 8}
 WIDE = {"d_model": 64, "feedforward": {"name": "gelu", "d_ff": 256}}
 CAUSAL = {"mask": "causal"}
 
@@ -85,62 +84,43 @@ PANELS = [
     panel("shift, rope", SHIFT, "rope", 400),
     panel("shift, learned", SHIFT, "learned", 400),
     panel("previous occurrence", {"name": "previous_occurrence"}, "rope", 600, encoder=CAUSAL),
-    panel(
-        "first and last",
-        {"name": "first_last_match", "alphabet": 2, "answer_at": "prepended"},
-        "learned",
-        1500,
-        encoder=WIDE,
-        training={"learning_rate": 1e-3},
-    ),
-    panel(
-        "recall",
-        {"name": "mqar", "pairs": 8, "keys": 16, "values": 16, "power": None},
-        "learned",
-        300,
-        encoder={**WIDE, **CAUSAL},
-        training={"train_lengths": [24, 24]},
-        evaluation={"test_lengths": [24]},
-    ),
-]
+    panel("first and last", {"name": "first_last_match", "alphabet": 2, "answer_at": "prepended"},
+          "learned", 1500, encoder=WIDE, training={"learning_rate": 1e-3}),
+    panel("recall", {"name": "mqar", "pairs": 8, "keys": 16, "values": 16, "power": None},
+          "learned", 300, encoder={**WIDE, **CAUSAL}, training={"train_lengths": [24, 24]},
+          evaluation={"test_lengths": [24]}),
+]  # fmt: skip
 LENGTHS = {"recall": 24}
 
 
 def claims(labels: list[str], length: int) -> tuple[list[Hypothesis], list[Hypothesis]]:
     """What is claimed on these panels: the primary hypotheses, and those that are explored."""
 
-    def claim(name: str, text: str, arm: str, against: str, where: str, **other: Any) -> Hypothesis:
-        lengths = (LENGTHS.get(where, length),)
-        options = {"metric": "accuracy", "smallest_effect": 0.1, **other}
-        return Hypothesis(f"{name}: {where}", text, arm, against, where, lengths, **options)
+    def claimed(name: str, contrast: str, where: str, text: str, **other: Any) -> Hypothesis:
+        options = {"metric": "accuracy", "lengths": (LENGTHS.get(where, length),), **other}
+        return claim(f"{name}: {where}", contrast, where, text, **options)
 
     primary = [
-        claim(
-            "true against mass",
-            "Cutting the true links destroys accuracy as cutting the same weight does not.",
-            "true",
-            "mass",
-            where,
-            direction="less",
-            smallest_effect=0.2,
-        )
+        claimed("true against mass", "true < mass", where,
+                "Cutting the true links destroys accuracy as cutting the same weight does not.",
+                smallest_effect=0.2)
         for where in labels
-    ]
+    ]  # fmt: skip
     explored = [
         one
         for where in labels
         for one in (
-            claim("mass", "Cutting as much weight elsewhere changes nothing.",
-                  "mass", "nothing", where, direction="same"),
-            claim("top against mass", "Cutting the largest links does more than cutting the same "
-                  "weight elsewhere.", "top", "mass", where, direction="less",
-                  smallest_effect=0.2),
-            claim("top against true", "The largest links matter as the true ones do.",
-                  "top", "true", where, direction="same"),
-            claim("true is enough", "In every layer at once the true links alone are enough.",
-                  "keep true", "nothing", where, direction="same", metric="accuracy_all"),
-            claim("untrained", "In an untrained model no link matters.", "untrained true",
-                  "untrained nothing", where, direction="same", metric="kl", smallest_effect=0.05),
+            claimed("mass", "mass ≈ nothing", where,
+                    "Cutting as much weight elsewhere changes nothing."),
+            claimed("top against mass", "top < mass", where, "Cutting the largest links does more "
+                    "than cutting the same weight elsewhere.", smallest_effect=0.2),
+            claimed("top against true", "top ≈ true", where,
+                    "The largest links matter as the true ones do."),
+            claimed("true is enough", "keep true ≈ nothing", where,
+                    "In every layer at once the true links alone are enough.",
+                    metric="accuracy_all"),
+            claimed("untrained", "untrained true ≈ untrained nothing", where,
+                    "In an untrained model no link matters.", metric="kl", smallest_effect=0.05),
         )
     ]  # fmt: skip
     return primary, explored
@@ -150,16 +130,7 @@ def settings(panels: list[dict[str, Any]], seeds: int, examples: int) -> dict[st
     """A budget."""
     primary, explored = claims([one["label"] for one in panels], 16)
     return {
-        "encoder": {
-            "d_model": 32,
-            "n_heads": 4,
-            "n_layers": 2,
-            "feedforward": {"name": "gelu", "d_ff": 128},
-            "norm": "layernorm",
-            "norm_placement": "pre",
-            "initializer": "torch_default",
-            "embedding_scale": False,
-        },
+        "encoder": QUICK["encoder"],
         "perform": PERFORM,
         "training": {"learning_rate": 3e-3, "warmup_steps": 50, "train_lengths": [2, 16]},
         "evaluation": {"test_lengths": [16], "examples": examples},
@@ -191,13 +162,13 @@ STUDY = Study(
     text=__doc__ or "",
     variables=("perform.choice", "training.steps"),
     budgets={
-        "smoke": Budget("seconds, to see that everything works; its numbers mean nothing", SMOKE),
+        "smoke": Budget.smoke(SMOKE),
         "quick": Budget(
             "five tasks, an answer in some minutes on two cores", settings(PANELS, 6, 256)
         ),
         "standard": Budget("the same with 16 seeds and more sequences", settings(PANELS, 16, 2048)),
     },
-    complete=with_rows,
+    complete=complete,
     metrics=METRICS,
     beside=("relative_mass", "accuracy_uncut"),
     remark=remark,

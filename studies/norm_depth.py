@@ -22,10 +22,11 @@ Sources: Xiong et al. 2020 (arXiv:2002.04745); Wang et al. 2022 (arXiv:2203.0055
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from studies.conducting.command import command
-from studies.design.hypothesis import Hypothesis
+from studies.design.hypothesis import claim
 from studies.design.study import Budget, Study
 
 WARMUP = 100
@@ -86,46 +87,39 @@ def few_panels(two: int, fast: int, deep: int) -> list[dict[str, Any]]:
     ]
 
 
-def claim(name: str, arms: str, panel: str, text: str, **other: Any) -> Hypothesis:
-    """A claim about skill at the trained length; `arms` joins two of them by the direction."""
-    signs = {" < ": "less", " > ": "greater", " = ": "same"}
-    sign = next(one for one in signs if one in arms)
-    arm, against = arms.split(sign)
-    other = {"lengths": (16,), "direction": signs[sign], **other}
-    return Hypothesis(name, text, arm, against, panel, **other)
-
+claimed = partial(claim, lengths=(16,))
 
 PRIMARY = [
-    claim("deep Post-LN fails", "post < pre", DEEP,
+    claimed("deep Post-LN fails", "post < pre", DEEP,
           "Without warm-up a Post-LN encoder of 12 layers does not learn what a Pre-LN one does."),
-    claim("warm-up mends Post-LN", "post + warm-up > post", DEEP,
+    claimed("warm-up mends Post-LN", "post + warm-up > post", DEEP,
           "With warm-up the same Post-LN encoder learns."),
-    claim("Pre-LN needs no warm-up", "pre + warm-up = pre", DEEP,
+    claimed("Pre-LN needs no warm-up", "pre + warm-up ≈ pre", DEEP,
           "A Pre-LN encoder of 12 layers learns as well without warm-up."),
-    claim("two layers do not care", "post = pre", TWO,
+    claimed("two layers do not care", "post ≈ pre", TWO,
           "With two layers Post-LN learns as Pre-LN does, without warm-up."),
-    claim("Post-LN bears lower rates", "post < pre", FAST,
+    claimed("Post-LN bears lower rates", "post < pre", FAST,
           "Already at 6 layers Post-LN fails at a rate that Pre-LN bears."),
-    claim("Pre-LN gradients fall", "pre < post", "untrained",
+    claimed("Pre-LN gradients fall", "pre < post", "untrained",
           "The gradient of the last layer falls with depth in Pre-LN, not in Post-LN.",
           metric="slope", lengths=(32,), smallest_effect=0.2),
 ]  # fmt: skip
 
 EXPLORED = [
-    claim("warm-up mends the rate", "post + warm-up > post", FAST,
+    claimed("warm-up mends the rate", "post + warm-up > post", FAST,
           "At 6 layers warm-up is enough for Post-LN to bear the rate."),
     *(
-        claim(f"{place} bears the rate", f"{place} > post", FAST,
+        claimed(f"{place} bears the rate", f"{place} > post", FAST,
               f"At 6 layers {place} bears a rate at which Post-LN fails.")
         for place in ("sandwich", "deepnorm", "rezero")
     ),
-    claim("warm-up costs steps", "pre + warm-up > pre", DEEP,
+    claimed("warm-up costs steps", "pre + warm-up > pre", DEEP,
           "Where it is not needed, warm-up delays the fit.",
           metric="steps_to_fit", smallest_effect=20.0),
-    claim("Post-LN is slower", "post + warm-up > pre + warm-up", DEEP,
+    claimed("Post-LN is slower", "post + warm-up > pre + warm-up", DEEP,
           "Where both train, Post-LN needs more steps than Pre-LN.",
           metric="steps_to_fit", smallest_effect=20.0),
-    claim("DeepNorm gradients fall", "deepnorm < post", "untrained",
+    claimed("DeepNorm gradients fall", "deepnorm < post", "untrained",
           "The constants of DeepNorm make the gradient of the last layer fall with depth.",
           metric="slope", lengths=(32,), smallest_effect=0.2),
 ]  # fmt: skip
@@ -172,10 +166,7 @@ STUDY = Study(
     text=__doc__ or "",
     variables=("encoder.norm_placement", "training.warmup_steps"),
     budgets={
-        "smoke": Budget(
-            "seconds, to see that everything works; its numbers mean nothing",
-            settings(few_panels(5, 5, 5), seeds=2, examples=16, models=1),
-        ),
+        "smoke": Budget.smoke(settings(few_panels(5, 5, 5), seeds=2, examples=16, models=1)),
         "quick": Budget(
             "an answer in some minutes on two cores",
             settings(few_panels(200, 150, 250), seeds=6, examples=256),

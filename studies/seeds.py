@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from registry.builder import seed_of
+from registry.build import seed_of
 
 if TYPE_CHECKING:
     import torch

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from registry import check
-from registry.promises.promise import promises_of
-from registry.table import TABLES
+from registry.conformance.checks import promises_of
+from registry.registry import REGISTRIES
 
 ROOT = Path(__file__).parents[1]
 CAPTURE = "it_is_captured_whole_by_dynamo"
-PROMISING = [table for table in TABLES.values() if table.promises]
+PROMISING = [table for table in REGISTRIES.values() if table.promises]
 PARTS = [(table.kind, name) for table in PROMISING for name in table]
 
 
@@ -31,7 +31,7 @@ def test_all_that_promise_it_are_captured_whole() -> None:
 
 def dear_trials() -> Iterator[Any]:
     for kind, name in PARTS:
-        for promise in promises_of(TABLES[kind]).values():
+        for promise in promises_of(REGISTRIES[kind]).values():
             if promise.dear and promise.name != CAPTURE:
                 yield pytest.param(kind, name, promise.name, id=f"{kind}-{name}-{promise.name}")
 
@@ -39,7 +39,7 @@ def dear_trials() -> Iterator[Any]:
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(("kind", "name"), PARTS)
 def test_a_part_keeps_the_promises_of_its_kind(kind: str, name: str) -> None:
-    report = check(TABLES[kind][name], dear=False)
+    report = check(REGISTRIES[kind][name], dear=False)
     assert report.ok, str(report)
 
 
@@ -47,5 +47,5 @@ def test_a_part_keeps_the_promises_of_its_kind(kind: str, name: str) -> None:
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(("kind", "name", "promise"), list(dear_trials()))
 def test_a_part_keeps_what_takes_longer_to_see(kind: str, name: str, promise: str) -> None:
-    report = check(TABLES[kind][name], only=[promise])
+    report = check(REGISTRIES[kind][name], only=[promise])
     assert report.ok, str(report)

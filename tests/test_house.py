@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from registry.describing import source_of, summary
-from registry.table import TABLES, Table
+from registry.registry import REGISTRIES, Registry
+from registry.summary import source_of, summary
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("variants", "registry", "studies", "store")
 FILES = sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
-BUILT_IN = [(kind, name) for kind, table in sorted(TABLES.items()) for name in table]
+BUILT_IN = [(kind, name) for kind, table in sorted(REGISTRIES.items()) for name in table]
 
 FACES = {
     "registry": {
-        *("EncoderConfig", "build_encoder", "register", "isolated", "Table"),
+        *("EncoderConfig", "build_encoder", "register", "isolated", "Registry", "Table"),
         *("check", "conformance"),
         *("ConfigError", "UnknownNameError", "DuplicateNameError"),
         *("positions", "feedforwards", "norms", "norm_placements", "masks", "attentions"),
@@ -96,8 +96,8 @@ def test_a_public_face_is_what_the_documents_say(face: str) -> None:
     assert set(module.__all__) <= set(dir(module))
 
 
-@pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.plural)
-def test_a_folder_of_parts_shows_its_contract_and_its_parts(table: Table) -> None:
+@pytest.mark.parametrize("table", REGISTRIES.values(), ids=lambda table: table.plural)
+def test_a_folder_of_parts_shows_its_contract_and_its_parts(table: Registry) -> None:
     module = importlib.import_module(table.package)
     if table.package.startswith("studies."):
         assert {table.contract.__name__, table.plural} <= set(module.__all__)
@@ -109,7 +109,13 @@ def test_a_folder_of_parts_shows_its_contract_and_its_parts(table: Table) -> Non
 
 @pytest.mark.parametrize(
     "face",
-    [*FACES, "store", "studies.statistics", "studies.tasks", *(t.package for t in TABLES.values())],
+    [
+        *FACES,
+        "store",
+        "studies.statistics",
+        "studies.tasks",
+        *(t.package for t in REGISTRIES.values()),
+    ],
 )
 def test_every_public_name_resolves(face: str) -> None:
     module = importlib.import_module(face)
@@ -122,18 +128,18 @@ def test_every_public_name_resolves(face: str) -> None:
 
 @pytest.mark.parametrize(("kind", "name"), BUILT_IN)
 def test_a_part_is_a_file_of_its_name_with_a_docstring(kind: str, name: str) -> None:
-    part = TABLES[kind][name]
-    assert source_of(TABLES[kind], name).stem == name
-    assert part.__module__ == f"{TABLES[kind].package}.{name}"
-    assert summary(TABLES[kind], name) == (part.__doc__ or "").split("\n")[0]
-    assert summary(TABLES[kind], name).endswith((".", ":"))
+    part = REGISTRIES[kind][name]
+    assert source_of(REGISTRIES[kind], name).stem == name
+    assert part.__module__ == f"{REGISTRIES[kind].package}.{name}"
+    assert summary(REGISTRIES[kind], name) == (part.__doc__ or "").split("\n")[0]
+    assert summary(REGISTRIES[kind], name).endswith((".", ":"))
 
 
 @pytest.mark.parametrize(
     ("kind", "name"), [one for one in BUILT_IN if one[0] not in ("task", "attention")]
 )
 def test_a_part_names_its_paper(kind: str, name: str) -> None:
-    has_source = "Source: " in (TABLES[kind][name].__doc__ or "")
+    has_source = "Source: " in (REGISTRIES[kind][name].__doc__ or "")
     assert has_source == ((kind, name) not in WITHOUT_A_PAPER)
 
 

@@ -9,8 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, cast
 
-from registry.problems import ConfigError, Problem
-from registry.table import UnknownNameError
+from registry.errors import ConfigError, Problem, UnknownNameError
 from registry.yaml_file import read_yaml
 
 FOLDER = Path(__file__).parent

@@ -3,7 +3,7 @@
 from alembic import context
 from sqlalchemy import Connection
 
-from store.schema import VERSION_TABLE, Table, is_ours
+from store.models import VERSION_TABLE, Table, is_ours
 
 
 def migrate(connection: Connection) -> None:

@@ -3,16 +3,11 @@
 from collections.abc import Iterator
 
 from studies.acceptance_checks import KEY, learning, numerics, parity, structure
-from studies.acceptance_checks.check import Check, Finding, asked
-from studies.acceptance_checks.subject import Subject
+from studies.acceptance_checks.check import Check, Finding, Subject
 from studies.training.outcome import Measured, Outcome, Work
 
-CHECKS: tuple[Check, ...] = (
-    *structure.CHECKS,
-    *numerics.CHECKS,
-    *learning.CHECKS,
-    *parity.CHECKS,
-)
+LAYERS = (structure.LAYER, numerics.LAYER, learning.LAYER, parity.LAYER)
+CHECKS: tuple[Check, ...] = tuple(check for layer in LAYERS for check in layer.checks)
 VALUES = {"passed": 1.0, "failed": 0.0, "not applicable": None}
 
 
@@ -36,7 +31,7 @@ def accept(
         overfit_rate: At which learning rate.
     """
     subject = Subject(work, overfit_examples, overfit_steps, overfit_rate)
-    findings = [_asked(check, subject) for check in CHECKS]
+    findings = [_found(check, subject) for check in CHECKS]
     scores = [measured for one in findings for measured in _measured(one, subject.length)]
     for status in ("passed", "failed"):
         count = sum(one.status == status for one in findings)
@@ -49,9 +44,9 @@ def accept(
     )
 
 
-def _asked(check: Check, subject: Subject) -> Finding:
+def _found(check: Check, subject: Subject) -> Finding:
     subject.work.between_batches()
-    return asked(check, subject)
+    return check.try_on(subject)
 
 
 def _measured(finding: Finding, length: int) -> Iterator[Measured]:

@@ -1,57 +1,97 @@
-"""What a check is: a question about a model, what came of it, and what to suspect first."""
+"""A check of a model: what it asks, which model it looks at, and what came of it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
-from studies.acceptance_checks.subject import Subject
+import torch
+from torch import Tensor, nn
 
-Layer = Literal["structure", "numerics", "learning", "parity"]
+from registry.conformance.checks import Broken, NotApplicable
+from studies.scoring import logits_of
+from studies.tasks.task import Batch, Task
+from studies.training.models import build_model
+from studies.training.outcome import Work
+from studies.training.settings import task_of
+from variants.encoder import Encoder
+
 Status = Literal["passed", "failed", "not applicable"]
 
 
-class FailedError(Exception):
-    """A model does not do what a check asks; the message says what came instead."""
+@dataclass(frozen=True)
+class Subject:
+    """The model of a run, and the sequences that it is tried on.
 
+    Args:
+        work: The run; its task, length and training settings are those of the checks.
+        overfit_examples: How many sequences are learned by heart.
+        overfit_steps: Within how many steps at most.
+        overfit_rate: At which learning rate.
+    """
 
-class NotApplicableError(Exception):
-    """A check cannot be asked of this model; the message says why."""
+    work: Work
+    overfit_examples: int = 100
+    overfit_steps: int = 400
+    overfit_rate: float = 1e-3
+
+    @cached_property
+    def task(self) -> Task:
+        """The task."""
+        return task_of(self.work.config.task)
+
+    @property
+    def length(self) -> int:
+        """The length of its sequences, in symbols."""
+        return self.work.config.training.train_lengths[1]
+
+    def build(self) -> nn.Module:
+        """A fresh model, the same at every call, in training mode."""
+        dtype = getattr(torch, self.work.config.training.dtype)
+        return build_model(self.work.config, self.work.seeds).to(self.work.device, dtype).train()
+
+    @cached_property
+    def model(self) -> nn.Module:
+        """The model in evaluation mode; it is not to be changed."""
+        return self.build().eval()
+
+    @property
+    def encoder(self) -> Encoder:
+        """The model, as an encoder of our parts.
+
+        Raises:
+            NotApplicable: If it is another module.
+        """
+        if not isinstance(self.model, Encoder):
+            raise NotApplicable("it is not made of our parts, so its inside is not known")
+        return self.model
+
+    def batch(self, number: int = 4, length: int | None = None) -> Batch:
+        """Sequences, the same at every call."""
+        length = self.length if length is None else length
+        drawn = self.task.sample(self.work.seeds.generator("data", "look"), number, length)
+        device = self.work.device
+        return Batch(drawn.tokens.to(device), drawn.targets.to(device), drawn.keep.to(device))
+
+    def logits(self, tokens: Tensor) -> Tensor:
+        """The answers of the model in evaluation mode."""
+        with torch.no_grad():
+            return logits_of(self.model(tokens))
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a check that passes has to say, with numbers that are stored beside it."""
+class Passed:
+    """The result of a check that passes, in words, with numbers that are stored beside it."""
 
     detail: str
     numbers: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True)
-class Check:
-    """One question.
-
-    Args:
-        layer: Where it belongs.
-        ask: Answers by what it returns, or raises `FailedError` or `NotApplicableError`. Its name
-            is the sentence that is promised.
-        suspects: What is most often wrong where it fails, in plain words, the likeliest first.
-    """
-
-    layer: Layer
-    ask: Callable[[Subject], Told]
-    suspects: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """As it is stored."""
-        return self.ask.__name__
-
-
-@dataclass(frozen=True)
 class Finding:
     """What came of a check."""
 
-    layer: Layer
+    layer: str
     check: str
     status: Status
     detail: str
@@ -59,29 +99,74 @@ class Finding:
     numbers: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def plain(self) -> dict[str, Any]:
-        """As it is stored."""
+        """The finding as it is stored."""
         return {**asdict(self), "suspects": list(self.suspects)}
 
 
-def asked(check: Check, subject: Subject) -> Finding:
-    """Ask a model; one that breaks down on the way has failed."""
-    try:
-        told = check.ask(subject)
-    except NotApplicableError as reason:
-        return Finding(check.layer, check.name, "not applicable", str(reason))
-    except FailedError as error:
-        return Finding(check.layer, check.name, "failed", str(error), check.suspects)
-    except Exception as error:  # whatever a model raises is the answer to what was asked of it
-        detail = f"{type(error).__name__}: {error}"
-        return Finding(check.layer, check.name, "failed", detail, check.suspects)
-    return Finding(check.layer, check.name, "passed", told.detail, numbers=told.numbers)
+@dataclass(frozen=True)
+class Check:
+    """One check.
+
+    Args:
+        layer: Where it belongs.
+        ask: Returns what it found, or raises `Broken` or `NotApplicable`. Its name is the sentence
+            that is checked.
+        suspects: What is most often wrong where it fails, in plain words, the likeliest first.
+    """
+
+    layer: str
+    ask: Callable[[Subject], Passed]
+    suspects: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name under which its result is stored."""
+        return self.ask.__name__
+
+    @property
+    def sentence(self) -> str:
+        """Its name with spaces."""
+        return self.name.replace("_", " ")
+
+    def try_on(self, subject: Subject) -> Finding:
+        """Check a model; one that breaks down on the way has failed."""
+        try:
+            found = self.ask(subject)
+        except NotApplicable as reason:
+            return Finding(self.layer, self.name, "not applicable", str(reason))
+        except Broken as error:
+            return Finding(self.layer, self.name, "failed", str(error), self.suspects)
+        except Exception as error:  # whatever a model raises is the answer to what was asked of it
+            detail = f"{type(error).__name__}: {error}"
+            return Finding(self.layer, self.name, "failed", detail, self.suspects)
+        return Finding(self.layer, self.name, "passed", found.detail, numbers=found.numbers)
 
 
-def insist(true: bool, detail: str) -> None:
-    """Go on only where something holds.
+class Layer:
+    """The checks of one layer, in the order in which they are defined."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.checks: list[Check] = []
+
+    def check(self, *suspects: str) -> Callable[[Callable[[Subject], Passed]], Any]:
+        """Make the function below a check, with what to suspect first where it fails."""
+
+        def add(ask: Callable[[Subject], Passed]) -> Callable[[Subject], Passed]:
+            self.checks.append(Check(self.name, ask, suspects))
+            return ask
+
+        return add
+
+
+def weights_of(encoder: Any, tokens: Tensor, mask: Any = None) -> Any:
+    """The attention weights of each layer.
 
     Raises:
-        FailedError: Where it does not.
+        NotApplicable: If the attention has none to show.
     """
-    if not true:
-        raise FailedError(detail)
+    with torch.no_grad():
+        try:
+            return encoder(tokens, mask=mask, need_weights=True).weights
+        except NotImplementedError as reason:
+            raise NotApplicable(str(reason)) from None

@@ -6,27 +6,38 @@ from typing import Any
 import torch
 from torch import nn
 
-from studies.acceptance_checks.check import Check, Told, insist
-from studies.acceptance_checks.subject import Subject
+from registry.conformance.checks import insist
+from studies.acceptance_checks.check import Layer, Passed, Subject
 from studies.scoring import FixedSets, judged, predict
 from studies.training.evaluation import evaluate
 from studies.training.loop import Curves, train
 from studies.training.models import width_of
 from studies.training.settings import Training
 
+LAYER = Layer("learning")
+
 FEW = 3
 """So many steps tell whether two trainings go the same way."""
 
 
-def the_same_seed_gives_the_same_losses(subject: Subject) -> Told:
+@LAYER.check(
+    "weights, dropout or positions are drawn from a generator that nobody seeds",
+    "something is kept between two models: a cache, a global, a buffer",
+)
+def the_same_seed_gives_the_same_losses(subject: Subject) -> Passed:
     """Two models of one seed, trained on the same batches."""
     training = subject.work.config.training.model_copy(update={"steps": FEW})
     first, second = (losses(subject, subject.build(), training) for _ in range(2))
     insist(first == second, f"losses of the first {FEW} steps are {first} and then {second}")
-    return Told(f"{FEW} steps to the bit")
+    return Passed(f"{FEW} steps to the bit")
 
 
-def the_loss_falls(subject: Subject) -> Told:
+@LAYER.check(
+    "the optimizer does not hold all parameters, or the rate is 0",
+    "the sign of the loss, or targets that do not belong to their inputs",
+    "too few steps: raise training.steps before you suspect the model",
+)
+def the_loss_falls(subject: Subject) -> Passed:
     """The mean of the last eighth of the training lies below that of the first."""
     model, training = subject.build(), subject.work.config.training
     curve = losses(subject, model, training)
@@ -42,10 +53,16 @@ def the_loss_falls(subject: Subject) -> Told:
     told = f"from {first:.3f} to {last:.3f} nats in {training.steps} steps"
     insist(last < first, f"the loss went {told}")
     numbers = {"loss_before": first, "loss_after": last, "accuracy": accuracy or 0.0}
-    return Told(f"{told}; accuracy {accuracy:.3f}, a blind guess has {floor:.3f}", numbers)
+    return Passed(f"{told}; accuracy {accuracy:.3f}, a blind guess has {floor:.3f}", numbers)
 
 
-def a_few_examples_are_learned_by_heart(subject: Subject) -> Told:
+@LAYER.check(
+    "the readout does not see the tokens: a mask, or the wrong place",
+    "dropout is so strong that nothing can be kept, or acts in evaluation",
+    "a sublayer is not joined to the stream, so depth adds nothing",
+    "too few steps: raise perform.overfit_steps",
+)
+def a_few_examples_are_learned_by_heart(subject: Subject) -> Passed:
     """All answers of a small set become right, in evaluation mode, at a brisk rate."""
     number, steps = subject.overfit_examples, subject.overfit_steps
     settings = {
@@ -75,7 +92,7 @@ def a_few_examples_are_learned_by_heart(subject: Subject) -> Told:
     share = known()
     insist(share > 0.98, f"after {taken} steps {share:.2f} of {number} answers are right")
     numbers = {"overfit_accuracy": share, "overfit_steps": float(taken)}
-    return Told(f"{share:.2f} of {number} right after {taken} steps", numbers)
+    return Passed(f"{share:.2f} of {number} right after {taken} steps", numbers)
 
 
 def losses(subject: Subject, model: nn.Module, training: Training) -> list[float]:
@@ -92,34 +109,3 @@ def _trained(
     with torch.enable_grad():
         steps = train(model, subject.task, training, width, work.seeds, work.device, curves, **told)
     return steps, [point.value for point in curves.points if point.metric == "loss"]
-
-
-CHECKS = (
-    Check(
-        "learning",
-        the_same_seed_gives_the_same_losses,
-        (
-            "weights, dropout or positions are drawn from a generator that nobody seeds",
-            "something is kept between two models: a cache, a global, a buffer",
-        ),
-    ),
-    Check(
-        "learning",
-        the_loss_falls,
-        (
-            "the optimizer does not hold all parameters, or the rate is 0",
-            "the sign of the loss, or targets that do not belong to their inputs",
-            "too few steps: raise training.steps before you suspect the model",
-        ),
-    ),
-    Check(
-        "learning",
-        a_few_examples_are_learned_by_heart,
-        (
-            "the readout does not see the tokens: a mask, or the wrong place",
-            "dropout is so strong that nothing can be kept, or acts in evaluation",
-            "a sublayer is not joined to the stream, so depth adds nothing",
-            "too few steps: raise perform.overfit_steps",
-        ),
-    ),
-)

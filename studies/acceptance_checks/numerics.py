@@ -7,18 +7,24 @@ from typing import Any
 
 import torch
 
-from studies.acceptance_checks.check import Check, Told, insist
-from studies.acceptance_checks.structure import ours, weights_of
-from studies.acceptance_checks.subject import Subject
+from registry.conformance.checks import NotApplicable, insist
+from studies.acceptance_checks.check import Layer, Passed, Subject, weights_of
 from studies.scoring import batch_loss
 from studies.training.loop import parameter_groups
 from variants.masks import Dense, Padding
+
+LAYER = Layer("numerics")
 
 STEPS = 2
 """So many steps are taken first: a gain that starts at 0, as ReZero's, hides what is behind it."""
 
 
-def outputs_are_finite_at_every_length(subject: Subject) -> Told:
+@LAYER.check(
+    "a weight is nan already: look at the initializer",
+    "a row of -inf alone goes through the softmax: 0 / 0",
+    "a mask adds a number too large for the dtype",
+)
+def outputs_are_finite_at_every_length(subject: Subject) -> Passed:
     """From the shortest sequence to the longest."""
     lengths = sorted({subject.task.min_length, subject.task.min_length + 1, subject.length})
     for length in lengths:
@@ -28,10 +34,14 @@ def outputs_are_finite_at_every_length(subject: Subject) -> Told:
             f"{int((~found.isfinite()).sum())} of {found.numel()} logits are nan or infinite at "
             f"length {length}",
         )
-    return Told(f"at lengths {', '.join(map(str, lengths))}")
+    return Passed(f"at lengths {', '.join(map(str, lengths))}")
 
 
-def the_first_loss_is_that_of_an_even_guess(subject: Subject) -> Told:
+@LAYER.check(
+    "initial weights of the head, or the embedding scale √d_model, are too large",
+    "targets and classes are shifted against each other",
+)
+def the_first_loss_is_that_of_an_even_guess(subject: Subject) -> Passed:
     """Near ln C before any training: within a factor of 3, since initial states differ in size."""
     loss = batch_loss(subject.model, subject.batch(64), subject.work.device).item()
     even = math.log(subject.task.n_classes)
@@ -40,10 +50,15 @@ def the_first_loss_is_that_of_an_even_guess(subject: Subject) -> Told:
         loss < 3 * even,
         f"the loss is {loss:.2f} nats; an even guess over the classes has {even:.2f}",
     )
-    return Told(f"{loss:.2f} nats, an even guess has {even:.2f}", {"first_loss": loss})
+    return Passed(f"{loss:.2f} nats, an even guess has {even:.2f}", {"first_loss": loss})
 
 
-def every_part_gets_a_gradient(subject: Subject) -> Told:
+@LAYER.check(
+    "a detach, a no_grad or an .item() cuts the graph before it",
+    "the part is built and not called, or its output is thrown away",
+    "the readout reads a place that this part does not reach",
+)
+def every_part_gets_a_gradient(subject: Subject) -> Passed:
     """Finite and not 0, in every sublayer, after a few steps."""
     model: Any = subject.build()
     optimizer = torch.optim.AdamW(parameter_groups(model.parameters(), 0.0), lr=1e-3)
@@ -60,7 +75,7 @@ def every_part_gets_a_gradient(subject: Subject) -> Told:
     insist(not lost, f"gradients that are not finite: {', '.join(lost)}")
     silent = [name for name, size in sizes.items() if size == 0]
     insist(not silent, f"no gradient reaches {', '.join(silent)}")
-    return Told(f"{len(sizes)} parts")
+    return Passed(f"{len(sizes)} parts")
 
 
 def _part(parameter: str) -> str:
@@ -69,22 +84,30 @@ def _part(parameter: str) -> str:
     return found[0] if found else parameter
 
 
-def evaluation_says_the_same_twice(subject: Subject) -> Told:
+@LAYER.check(
+    "dropout does not follow model.eval(): F.dropout without training=self.training",
+    "positions are drawn from the global generator in evaluation",
+)
+def evaluation_says_the_same_twice(subject: Subject) -> Passed:
     """No dropout, no draw, nothing kept from the first time."""
     tokens = subject.batch().tokens
     first, second = subject.logits(tokens), subject.logits(tokens)
     off = (first - second).abs().max().item()
     insist(torch.equal(first, second), f"two passes in evaluation differ by up to {off:.2g}")
-    return Told("to the bit")
+    return Passed("to the bit")
 
 
-def attention_rows_sum_to_one(subject: Subject) -> Told:
+@LAYER.check(
+    "the softmax runs over queries instead of keys (dim=-2 for dim=-1)",
+    "weights are masked after the softmax instead of before it",
+    "dropout acts on the weights that are returned",
+)
+def attention_rows_sum_to_one(subject: Subject) -> Passed:
     """Over the keys, none below 0, and nothing on padding."""
-    encoder, tokens = ours(subject), subject.batch().tokens
+    encoder, tokens = subject.encoder, subject.batch().tokens
     keep = torch.ones_like(tokens, dtype=torch.bool)
     keep[:, -2:] = False
-    with torch.no_grad():
-        padded = encoder(tokens, mask=Padding(keep=keep), need_weights=True).weights
+    padded = weights_of(encoder, tokens, Padding(keep=keep))
     for layer, weights in enumerate(weights_of(encoder, tokens)):
         total = weights.sum(dim=-1)
         off = (total - 1).abs()[total > 0].max().item() if (total > 0).any() else 1.0
@@ -92,77 +115,29 @@ def attention_rows_sum_to_one(subject: Subject) -> Told:
         insist(weights.min().item() >= 0, f"layer {layer} has weights below 0")
         on_padding = padded[layer][..., -2:].abs().max().item()
         insist(on_padding == 0, f"layer {layer} lays up to {on_padding:.2g} on padded keys")
-    return Told("in every layer")
+    return Passed("in every layer")
 
 
-def a_query_that_may_see_nothing_gets_nothing(subject: Subject) -> Told:
+@LAYER.check(
+    "a row of -inf alone goes through the softmax: 0 / 0",
+    "-inf was replaced by a large negative number, so an empty row becomes an even one",
+)
+def a_query_that_may_see_nothing_gets_nothing(subject: Subject) -> Passed:
     """Weights 0 and finite states, instead of 0 / 0."""
-    encoder, tokens = ours(subject), subject.batch().tokens
+    encoder, tokens = subject.encoder, subject.batch().tokens
     seq = tokens.shape[1]
     allowed = torch.ones(seq, seq, dtype=torch.bool)
     allowed[1] = False
+    mask = Dense(allowed.to(tokens.device))
+    position: Any = encoder.positions[0]
+    try:
+        encoder.attention.check(mask, position)
+    except ValueError as reason:
+        raise NotApplicable(str(reason)) from None
     with torch.no_grad():
-        found = encoder(tokens, mask=Dense(allowed.to(tokens.device)))
+        found = encoder(tokens, mask=mask)
     insist(bool(found.hidden.isfinite().all()), "an empty row of the mask makes states nan")
-    weights = weights_of(encoder, tokens[:1])
-    with torch.no_grad():
-        shown = encoder(tokens, mask=Dense(allowed.to(tokens.device)), need_weights=True).weights
-    for layer in range(len(weights)):
-        most = shown[layer][:, :, 1].abs().max().item()
+    for layer, weights in enumerate(weights_of(encoder, tokens, mask)):
+        most = weights[:, :, 1].abs().max().item()
         insist(most == 0, f"layer {layer} gives an empty row weights up to {most:.2g}")
-    return Told("states finite, weights 0")
-
-
-CHECKS = (
-    Check(
-        "numerics",
-        outputs_are_finite_at_every_length,
-        (
-            "a weight is nan already: look at the initializer",
-            "a row of -inf alone goes through the softmax: 0 / 0",
-            "a mask adds a number too large for the dtype",
-        ),
-    ),
-    Check(
-        "numerics",
-        the_first_loss_is_that_of_an_even_guess,
-        (
-            "initial weights of the head, or the embedding scale √d_model, are too large",
-            "targets and classes are shifted against each other",
-        ),
-    ),
-    Check(
-        "numerics",
-        every_part_gets_a_gradient,
-        (
-            "a detach, a no_grad or an .item() cuts the graph before it",
-            "the part is built and not called, or its output is thrown away",
-            "the readout reads a place that this part does not reach",
-        ),
-    ),
-    Check(
-        "numerics",
-        evaluation_says_the_same_twice,
-        (
-            "dropout does not follow model.eval(): F.dropout without training=self.training",
-            "positions are drawn from the global generator in evaluation",
-        ),
-    ),
-    Check(
-        "numerics",
-        attention_rows_sum_to_one,
-        (
-            "the softmax runs over queries instead of keys (dim=-2 for dim=-1)",
-            "weights are masked after the softmax instead of before it",
-            "dropout acts on the weights that are returned",
-        ),
-    ),
-    Check(
-        "numerics",
-        a_query_that_may_see_nothing_gets_nothing,
-        (
-            "a row of -inf alone goes through the softmax: 0 / 0",
-            "-inf was replaced by a large negative number, so an empty row becomes an even one",
-        ),
-    ),
-)
+    return Passed("states finite, weights 0")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from store.intervals import Interval, t_interval
+from store.aggregate import Interval, t_interval
 from studies.answers.reach import Reach, reach
 from studies.design.plan import Cell, Plan
 from studies.design.tuning import in_words

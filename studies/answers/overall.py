@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from store.intervals import Interval
+from store.aggregate import Interval
 from studies.answers.answer import ArmResult, number
 from studies.answers.verdicts import outcome_of
 from studies.design.plan import Cell, Plan

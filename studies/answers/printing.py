@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from store.intervals import Interval
+from store.aggregate import Interval
 from studies.answers.answer import ArmResult, cell_text, number, sentence
 from studies.answers.fit_times import fit_times, fit_title
 from studies.design.plan import Cell, Plan

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from store.intervals import Interval
+from store.aggregate import Interval
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from registry.problems import ConfigError
+from registry.errors import ConfigError
 from studies.design.arms import Arm
 from studies.design.merging import nested
 from studies.design.pareto import front

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from store.intervals import mean_of
+from store.aggregate import mean_of
 from studies.answers.answer import ArmResult, number
 from studies.design.plan import Plan
 from studies.statistics.amounts import share

@@ -2,18 +2,17 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import chdir
+from contextlib import chdir, closing
 from pathlib import Path
 from typing import Any
 
-from registry.problems import ConfigError
-from registry.table import DuplicateNameError, UnknownNameError
-from store.checks import check
+from registry.errors import ConfigError, DuplicateNameError, UnknownNameError
+from store.encoding import fingerprint
 from store.errors import StoreError
+from store.files import sha256_of
+from store.maintenance import check
 from store.results import Results
-from store.values import fingerprint
-from studies.bundle.contents import PLAN
-from studies.bundle.manifest import NAME, wrong_files
+from studies.bundle.make import MANIFEST, PLAN, files_of
 from studies.conducting.recall import plan_of
 from studies.report.make import check_numbers
 
@@ -27,8 +26,8 @@ def check_bundle(folder: Path) -> list[str]:
     Raises:
         StoreError: If the folder holds no bundle.
     """
-    if not (folder / NAME).is_file() or not (folder / PLAN).is_file():
-        raise StoreError(f"{folder} holds no bundle: it lacks {NAME} or {PLAN}")
+    if not (folder / MANIFEST).is_file() or not (folder / PLAN).is_file():
+        raise StoreError(f"{folder} holds no bundle: it lacks {MANIFEST} or {PLAN}")
     # The words of a plan name files as seen from the bundle.
     with chdir(folder):
         wrong = list(wrong_files(Path()))
@@ -65,13 +64,30 @@ def _wrong_inside(told: dict[str, Any]) -> Iterator[str]:
 
 
 def _wrong_plans(told: dict[str, Any], storage: str) -> Iterator[str]:
-    results = Results(storage)
-    try:
+    with closing(Results(storage)) as results:
         stored = {one.hash for one in results.protocols(study=told["study"])}
-    finally:
-        results.close()
     for one in told["frozen"]:
         if fingerprint(one["protocol"]) != one["hash"]:
             yield f"{PLAN}: the plan with hash {one['hash'][:12]}… is not what it was taken of"
     if {one["hash"] for one in told["frozen"]} != stored:
         yield f"{PLAN}: its plans are others than those of the database"
+
+
+def wrong_files(folder: Path) -> Iterator[str]:
+    """What a folder holds other than its manifest says, a line each.
+
+    Raises:
+        OSError: If there is no manifest.
+    """
+    told: dict[str, str] = {}
+    for line in (folder / MANIFEST).read_text(encoding="utf-8", errors="replace").splitlines():
+        digest, _, name = line.partition("  ")
+        told[name] = digest
+    there = set(files_of(folder))
+    for name in sorted(told.keys() - there):
+        yield f"{name}: is in {MANIFEST} and not in the folder"
+    for name in sorted(there - told.keys()):
+        yield f"{name}: is in the folder and not in {MANIFEST}"
+    for name in sorted(there & told.keys()):
+        if sha256_of(folder / name) != told[name]:
+            yield f"{name}: is another file than {MANIFEST} says"

@@ -1,23 +1,35 @@
 """Make a bundle of a study from what is stored of it."""
 
+import json
+import re
 import shutil
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from ruamel.yaml import YAML
 
 from store.errors import StoreError
-from store.extracting import extract, seal, url_of
+from store.files import sha256_of, writing
+from store.maintenance import extract, seal, url_of
 from store.results import Results
-from studies.bundle.contents import database_of, write_configs, write_environment, write_plan
-from studies.bundle.manifest import NAME, digest_of, write_manifest
 from studies.bundle.readme import text_of
-from studies.bundle.sources import FOLDER, bring_sources
 from studies.conducting.recall import plan_of, words_behind
+from studies.design.plan import Plan
 from studies.report.make import make_report
 from studies.report.provenance import command_of
 from studies.report.stored import Stored
 
 if TYPE_CHECKING:
-    from studies.design.plan import Plan
+    from store.records import Run
+
+
+MANIFEST, PLAN, FOLDER = "MANIFEST", "plan.json", "sources"
+KINDS = (".yaml", ".yml", ".py")
+"""Of the files that are brought along with a study."""
 
 
 def freeze_study(study: str, storage: str, out: Path) -> str:
@@ -34,25 +46,21 @@ def freeze_study(study: str, storage: str, out: Path) -> str:
         raise StoreError(
             f"{out} is there and not empty; name a new folder, so that nothing is lost"
         )
-    results = Results(storage)
-    try:
+    with closing(Results(storage)) as results:
         words = words_behind(study, results)
-    finally:
-        results.close()
     plan = plan_of(study, words)
     half = out.with_name(f".{out.name}.part")
     shutil.rmtree(half, ignore_errors=True)
     try:
-        half.mkdir(parents=True)
-        _fill(plan, words, storage, half)
-        if out.exists():
-            out.rmdir()
-        half.rename(out)
-    except OSError as error:
-        raise StoreError(f"{out} cannot be written: {error.strerror or error}") from error
+        with writing(out):
+            half.mkdir(parents=True)
+            _fill(plan, words, storage, half)
+            if out.exists():
+                out.rmdir()
+            half.rename(out)
     finally:
         shutil.rmtree(half, ignore_errors=True)
-    return digest_of(out / NAME)
+    return sha256_of(out / MANIFEST)
 
 
 def _fill(plan: "Plan", words: list[str], storage: str, bundle: Path) -> None:
@@ -61,25 +69,19 @@ def _fill(plan: "Plan", words: list[str], storage: str, bundle: Path) -> None:
     extract(storage, study, database)
     _drop_other_trials(database, study)
     seal(database)
-    results = Results(url_of(database))
-    try:
+    with closing(Results(url_of(database))) as results:
         runs = results.runs(study=study, phase=None)
         write_configs(runs, bundle)
         write_plan(plan, bring_sources(plan, words, bundle), results, bundle)
         write_environment(runs, results, bundle)
-        models = results.models(study=study, phase=None)
+        plugins = bundle.glob(f"{FOLDER}/**/*.py")
         text = text_of(
             plan,
+            database.name,
             command_of(Stored(plan, results)),
-            results.counts()[study],
-            results.protocols(study=study),
-            len({model.run_id for model in models}),
-            sorted(
-                file.relative_to(bundle).as_posix() for file in bundle.glob(f"{FOLDER}/**/*.py")
-            ),
+            results,
+            sorted(file.relative_to(bundle).as_posix() for file in plugins),
         )
-    finally:
-        results.close()
     (bundle / "README.md").write_text(text, encoding="utf-8")
     make_report(plan, url_of(database), bundle / "report", shown=f"sqlite:///{database.name}")
     write_manifest(bundle)
@@ -89,13 +91,128 @@ def _drop_other_trials(database: Path, study: str) -> None:
     """Leave the trials of this study's runs alone in Optuna's tables."""
     from studies.conducting.search import Trials
 
-    results = Results(url_of(database))
-    try:
+    with closing(Results(url_of(database))) as results:
         runs = results.runs(study=study, phase="tune")
-    finally:
-        results.close()
-    trials = Trials(url_of(database))
-    try:
+    with closing(Trials(url_of(database))) as trials:
         trials.keep_only(runs)
-    finally:
-        trials.close()
+
+
+def write_configs(runs: Sequence["Run"], bundle: Path) -> None:
+    """Write each resolved config once, with the runs that have it."""
+    groups: dict[tuple[str, str, str, str], list[Run]] = defaultdict(list)
+    for run in runs:
+        groups[run.task, run.arm, run.phase, run.config_hash].append(run)
+    for (task, arm, phase, digest), own in sorted(groups.items()):
+        folder = bundle / "configs" / as_name(task) / as_name(arm)
+        folder.mkdir(parents=True, exist_ok=True)
+        seeds = ", ".join(str(run.seed) for run in own)
+        ids = ", ".join(str(run.id) for run in own)
+        text = StringIO()
+        yaml = YAML(typ="safe", pure=True)
+        yaml.default_flow_style = False
+        yaml.dump(own[0].config, text)
+        head = f"# {task}, {arm}, {phase}: seeds {seeds}; runs {ids}\n"
+        file = folder / f"{phase}-{digest[:8]}.yaml"
+        file.write_text(head + text.getvalue(), encoding="utf-8")
+
+
+def write_plan(plan: Plan, words: Sequence[str], results: "Results", bundle: Path) -> None:
+    """Write the frozen plans with their hashes, and the words that make the plan from here."""
+    frozen = [
+        {
+            "hash": one.hash,
+            "frozen_at": one.created_at.isoformat(),
+            "runs_before": one.runs_before,
+            "protocol": one.protocol,
+        }
+        for one in results.protocols(study=plan.study.name)
+    ]
+    known = {"study": plan.study.name, "database": database_of(plan.study.name)}
+    _write_json(bundle / PLAN, {**known, "words": list(words), "frozen": frozen})
+
+
+def write_environment(runs: Sequence["Run"], results: "Results", bundle: Path) -> None:
+    """Write the machines, packages, commits and plug-ins behind the runs."""
+    numbers = sorted({run.environment_id for run in runs if run.environment_id is not None})
+    _write_json(
+        bundle / "environment.json",
+        {
+            "environments": {number: results.environment(number) for number in numbers},
+            "commits": _distinct(run.provenance.get("git") for run in runs),
+            "plugins": _distinct(
+                plugin for run in runs for plugin in run.provenance.get("plugins", [])
+            ),
+        },
+    )
+
+
+def _distinct(found: Any) -> list[Any]:
+    known = {json.dumps(one, sort_keys=True): one for one in found if one}
+    return [known[key] for key in sorted(known)]
+
+
+def database_of(study: str) -> str:
+    """The name of the database in the bundle of a study."""
+    return f"{as_name(study)}.db"
+
+
+def as_name(text: str) -> str:
+    """A label as the name of a file or folder."""
+    return re.sub(r"[^\w.-]+", "_", text).strip("_.") or "unnamed"
+
+
+def _write_json(file: Path, data: Any) -> None:
+    text = json.dumps(data, indent=2, ensure_ascii=False, sort_keys=True, allow_nan=False)
+    file.write_text(text + "\n", encoding="utf-8")
+
+
+def bring_sources(plan: Plan, words: Sequence[str], bundle: Path) -> list[str]:
+    """Copy the files that the words name into a bundle; return words that name the copies.
+
+    Plug-ins that a study's own file imports lie beside its copy as they did beside the file; one
+    that lies above it is left out, and then the study can be made again only where it is.
+    """
+    copied: dict[Path, str] = {}
+    told = [_with_copy(word, bundle, copied) for word in words]
+    for plugin, place in _imported(plan):
+        target = bundle / FOLDER / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(plugin, target)
+    return told
+
+
+def _with_copy(word: str, bundle: Path, copied: dict[Path, str]) -> str:
+    option, sign, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    file = Path(value)
+    if file.suffix not in KINDS or not file.is_file():
+        return word
+    place = file.resolve()
+    if place not in copied:
+        taken = set(copied.values())
+        names = (f"{FOLDER}/{'_' * count}{file.name}" for count in range(len(taken) + 1))
+        copied[place] = next(name for name in names if name not in taken)
+        (bundle / FOLDER).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, bundle / copied[place])
+    return f"{option}{sign}{copied[place]}"
+
+
+def _imported(plan: Plan) -> Iterator[tuple[Path, Path]]:
+    """The plug-ins of a study's file, each with its place as seen from that file."""
+    for plugin in map(Path, plan.study.plugins if plan.study.file is not None else ()):
+        assert plan.study.file is not None
+        beside = plan.study.file.parent.resolve()
+        if plugin.suffix == ".py" and plugin.resolve().is_relative_to(beside):
+            yield plugin, plugin.resolve().relative_to(beside)
+
+
+def write_manifest(folder: Path) -> None:
+    """Name every file of a folder with its hash."""
+    lines = [f"{sha256_of(folder / name)}  {name}\n" for name in files_of(folder)]
+    (folder / MANIFEST).write_text("".join(lines), encoding="utf-8")
+
+
+def files_of(folder: Path) -> list[str]:
+    """The files of a folder but for the manifest, as paths seen from it."""
+    found = (file for file in folder.rglob("*") if file.is_file())
+    names = (file.relative_to(folder).as_posix() for file in found)
+    return sorted(name for name in names if name != MANIFEST)

@@ -1,13 +1,12 @@
 """The README of a bundle: what is in it, how to check it, how to use it."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
-
-from studies.bundle.contents import database_of
 
 if TYPE_CHECKING:
     from store.records import Frozen
+    from store.results import Results
     from studies.design.plan import Plan
 
 TEXT = """\
@@ -62,33 +61,29 @@ $ python -m studies.evaluate --study {word} --storage sqlite:///{database} --len
 
 
 def text_of(
-    plan: "Plan",
-    command: str,
-    counts: Mapping[str, int],
-    frozen: Sequence["Frozen"],
-    models: int,
-    plugins: Sequence[str],
+    plan: "Plan", database: str, command: str, results: "Results", plugins: Sequence[str]
 ) -> str:
     """The text of a bundle's README.
 
     Args:
         plan: The study.
-        command: What was typed for its latest call.
-        counts: How many of its runs are in each status.
-        frozen: Its frozen plans.
-        models: How many runs have weights.
+        database: The name of its database in the bundle.
+        command: The command of its latest call.
+        results: The database.
         plugins: The files of plug-ins in the bundle.
     """
     study = plan.study.name
-    names = {"study": study, "word": shlex.quote(study), "database": database_of(study)}
+    names = {"study": study, "word": shlex.quote(study), "database": database}
     imports = "".join(f" --import {shlex.quote(plugin)}" for plugin in plugins)
+    models = len({model.run_id for model in results.models(study=study, phase=None)})
     kept = f"the weights of {models} confirming runs, as safetensors"
+    counts = sorted(results.counts()[study].items())
     return TEXT.format(
         **names,
         question=plan.study.question,
-        runs=", ".join(f"{count} runs {status}" for status, count in sorted(counts.items())),
+        runs=", ".join(f"{count} runs {status}" for status, count in counts),
         weights=kept if models else "no weights: the study was run without `--save-models`",
-        plans=_plans(frozen),
+        plans=_plans(results.protocols(study=study)),
         command=command,
         evaluate=EVALUATE.format(**names, imports=imports) if models else "",
     )

@@ -3,11 +3,20 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from studies.cli.options import (
+    DATABASE,
+    Assignments,
+    Config,
+    Device,
+    Plugins,
+    Report,
+    Storage,
+    new_app,
+)
 from studies.design.study import Study
 
 if TYPE_CHECKING:
@@ -56,7 +65,7 @@ def _along(study: Study, axis: str | None) -> Study:
     if axis is None:
         return study
     if study.axes is None:
-        from registry.problems import ConfigError, Problem
+        from registry.errors import ConfigError, Problem
 
         rule = f"{study.program} has no further variables to choose; leave --axis out"
         raise ConfigError([Problem("--axis", rule, axis)])
@@ -66,7 +75,7 @@ def _along(study: Study, axis: str | None) -> Study:
 def _told(arms: str | None, seeds: int | None) -> dict[str, Any]:
     names = [arm.strip() for arm in (arms or "").split(",") if arm.strip()]
     if arms is not None and not names:
-        from registry.problems import ConfigError, Problem
+        from registry.errors import ConfigError, Problem
 
         rule = f"say which arms, joined by commas; got {arms!r}"
         raise ConfigError([Problem("--arms", rule, arms)])
@@ -77,8 +86,9 @@ def application(
     study: Study, hear: "Callable[[Sequence[Verdict]], None]" = _unheard
 ) -> typer.Typer:
     """The options of a study, and what they do."""
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app = new_app()
 
+    @app.command(help=study.text)
     def main(
         budget: Annotated[str, typer.Option(help=_budgets_help(study))] = study.default_budget,
         axis: Annotated[
@@ -88,21 +98,11 @@ def application(
         seeds: Annotated[int | None, typer.Option(help="Confirming seeds per arm.")] = None,
         workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 2,
         threads: Annotated[int, typer.Option(min=1, help="Threads of each worker.")] = 1,
-        storage: Annotated[str, typer.Option(help="Database URL.")] = "sqlite:///sandbox.db",
-        config: Annotated[Path | None, typer.Option(help="YAML file with settings.")] = None,
-        plugins: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--import", help="Python file or module that registers parts; repeatable."
-            ),
-        ] = None,
-        assignments: Annotated[
-            list[str] | None,
-            typer.Option("--set", help="A setting, as dotted.key=value (YAML); repeatable."),
-        ] = None,
-        device: Annotated[
-            Literal["cpu", "cuda", "auto"], typer.Option(help="Where to compute.")
-        ] = "cpu",
+        storage: Storage = DATABASE,
+        config: Config = None,
+        plugins: Plugins = None,
+        assignments: Assignments = None,
+        device: Device = "cpu",
         plan: Annotated[
             bool, typer.Option("--plan", help="Print what would be done; do nothing.")
         ] = False,
@@ -120,9 +120,7 @@ def application(
                 "--save-models", help="Keep the weights of confirming runs, beside the database."
             ),
         ] = False,
-        report: Annotated[
-            Path | None, typer.Option(help="A folder to write a report into, made if missing.")
-        ] = None,
+        report: Report = None,
     ) -> None:
         from studies.conducting.preview import describe_plan, preview
         from studies.conducting.ready import ready
@@ -143,8 +141,6 @@ def application(
             else:
                 hear(run(made, Call(**{**vars(call), "device": device_named(device)})))
 
-    main.__doc__ = study.text
-    app.command()(main)
     return app
 
 
@@ -165,8 +161,7 @@ def _arms_help(study: Study) -> str:
 @contextmanager
 def errors() -> Iterator[None]:
     """Turn errors that a user can mend into lines on standard error and an exit code."""
-    from registry.problems import ConfigError
-    from registry.table import DuplicateNameError, UnknownNameError
+    from registry.errors import ConfigError, DuplicateNameError, UnknownNameError
     from store.errors import StoreError
     from studies.errors import WorkerError
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from registry.threads import threads
+from registry.build import threads
 from studies.design.costs import tokens_of
 from studies.errors import BrokenModelError, model_answers, model_is_built
 from studies.scoring import batch_loss, predict

@@ -4,8 +4,8 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from store.model_files import ModelFiles
 from store.results import Results
+from store.weights import ModelFiles
 
 if TYPE_CHECKING:
     from studies.conducting.conduct import Conductor

@@ -185,7 +185,7 @@ def _table(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
 
 def _announced(plan: Plan, storage: str) -> int:
     """How many claims were frozen together, whichever of them this call asks; 0 if none were."""
-    from store.connection import exists
+    from store.database import exists
     from store.results import Results
 
     if not exists(storage):

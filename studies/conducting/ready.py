@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from registry.errors import ConfigError, Problem, UnknownNameError
 from registry.plugins import Plugin, load
-from registry.problems import ConfigError, Problem
-from registry.table import UnknownNameError
 from studies.design.checking import never_asked, plan_problems
 from studies.design.gathering import try_to_gather
 from studies.design.plan import Plan

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from registry.problems import ConfigError, Problem
-from registry.table import UnknownNameError
+from registry.errors import ConfigError, Problem, UnknownNameError
 from studies import published
 from studies.design.plan import Plan
 from studies.design.study import Study
@@ -94,7 +93,9 @@ def plan_of(name: str, words: Sequence[str]) -> Plan:
     if name in RECIPES.names():
         return read_plan(RECIPES.read(name), words[1:])
     if name in published.names():
-        return read_plan(*published.typed(words))
+        from studies.cli.named import typed_table
+
+        return read_plan(*typed_table(words))
     if words and not words[0].startswith("-"):
         return read_plan(_from_file(name, words), words[1:])
     if not is_module(name):

@@ -40,7 +40,7 @@ def run_times(plan: Plan, storage: str) -> Mapping[Cell, Took | None]:
 
 def _finished(plan: Plan, storage: str) -> "list[Run]":
     """The finished runs of the study with this budget that noted their time."""
-    from store.connection import exists
+    from store.database import exists
     from store.results import Results
 
     if not exists(storage):

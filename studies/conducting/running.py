@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from registry.config import hash_of, without_defaults
-from registry.table import UnknownNameError
+from registry.errors import UnknownNameError
 from studies.answers.alternatives import alternatives
 from studies.answers.answer import ArmResult, gather_results
 from studies.answers.searching import grow, points
@@ -57,9 +57,9 @@ class Call:
 
 def run(plan: Plan, call: Call) -> "list[Verdict]":
     """Do what is missing of a plan, print its answer, and return its verdicts."""
-    from store.connection import make_engine
-    from store.environment import environment_facts, git_facts
+    from store.database import make_engine
     from store.ledger import Ledger
+    from store.provenance import environment_facts, git_facts
     from store.results import Results
     from studies.conducting.search import Trials
     from studies.training.execute import device_facts

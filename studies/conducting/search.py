@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from store.connection import install_sqlite_hooks
+from store.database import install_sqlite_hooks
 
 if TYPE_CHECKING:
     import optuna

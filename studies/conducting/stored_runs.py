@@ -14,7 +14,7 @@ def stored_runs(plan: Plan, storage: str) -> Mapping[Cell, int]:
     Raises:
         StoreError: If the address or the file is no database of ours.
     """
-    from store.connection import exists
+    from store.database import exists
     from store.results import Results
     from studies.report.stored import Stored
 

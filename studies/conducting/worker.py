@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from store.ledger import Ledger
-    from store.model_files import ModelFiles
     from store.records import Claim, Model
+    from store.weights import ModelFiles
     from studies.conducting.search import Trials
     from studies.training.outcome import Outcome
 
@@ -158,7 +158,7 @@ class _Worker:
     @property
     def files(self) -> "ModelFiles":
         """The files of weights beside the database."""
-        from store.model_files import ModelFiles
+        from store.weights import ModelFiles
 
         return ModelFiles(self.job.url)
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from registry.problems import ConfigError, Problem
-from registry.table import UnknownNameError
+from registry.errors import ConfigError, Problem, UnknownNameError
 from registry.yaml_file import parse_yaml
 from studies.design.merging import each_told, merge, name_of, nested, refuse_other_roots
 

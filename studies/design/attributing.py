@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from registry.nearest import nearest
-from registry.problems import Problem
+from registry.errors import Problem, nearest
 from studies.design.merging import PLAIN, nested
 
 if TYPE_CHECKING:

@@ -5,9 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from registry.choices import Choice, build_mask
-from registry.nearest import nearest
-from registry.problems import ConfigError, Problem
-from registry.table import UnknownNameError
+from registry.errors import ConfigError, Problem, UnknownNameError, nearest
 from studies.design.attributing import attributed, says
 from studies.design.contrasts import contrast_problems, why_not_asked
 from studies.design.declared_keys import key_problems

@@ -43,7 +43,7 @@ class Collection:
         Raises:
             UnknownNameError: If there is none of this name.
         """
-        from registry.table import UnknownNameError
+        from registry.errors import UnknownNameError
 
         if name not in self.names():
             raise UnknownNameError(self.kind, name, self.names())

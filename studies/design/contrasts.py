@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from registry.nearest import nearest
-from registry.problems import ConfigError, Problem
-from registry.table import table_of
+from registry.errors import ConfigError, Problem, nearest
+from registry.registry import registry_of
 from studies.design.hypothesis import Hypothesis
 from studies.design.merging import lies_under
 from studies.statistics.outcomes import SCORES, TIMES
@@ -207,7 +206,7 @@ def _of_metric(plan: "Plan", claim: Hypothesis, key: str) -> Iterator[Problem]:
     config = plan.config(plan.cell(claim.panel, claim.arm))
     if config.perform is not None:
         return
-    probes = [table_of("probe")[probe.name] for probe in config.evaluation.probes]
+    probes = [registry_of("probe")[probe.name] for probe in config.evaluation.probes]
     if any(probe.metrics is None for probe in probes):
         return
     usual = (*SCORES, *TIMES)

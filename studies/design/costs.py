@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from registry.threads import threads
+from registry.build import threads
 from studies.errors import BrokenModelError, model_answers, model_is_built
 from studies.training.settings import RunConfig, task_of
 
@@ -115,7 +115,7 @@ def _parameters(model: "nn.Module") -> int:
 def _flops(model: "nn.Module", config: RunConfig) -> float:
     import torch
 
-    from registry.measuring import counting
+    from registry.inspect import counting
 
     task = task_of(config.task)
     drawn = torch.Generator().manual_seed(0)

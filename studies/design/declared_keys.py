@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from registry.config import EncoderConfig
-from registry.nearest import nearest
-from registry.problems import Problem
+from registry.errors import Problem, nearest
 from studies.design.merging import EXAMPLES
 from studies.training.settings import Evaluation, Training
 

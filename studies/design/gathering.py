@@ -8,9 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from registry.config import EncoderConfig
-from registry.problems import ConfigError, Problem, problems_of, unknown_key
-from registry.settings import with_settings
-from registry.yaml_file import read_yaml
+from registry.errors import ConfigError, Problem, problems_of, unknown_key
+from registry.yaml_file import read_yaml, with_settings
 from studies.design.merging import EXAMPLES, merge, name_of, nested, not_a_mapping
 from studies.design.protocol import Settings
 from studies.design.written import Layer, as_written, without

@@ -1,7 +1,7 @@
 """What a study claims, in a form that numbers can decide."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Direction = Literal["greater", "less", "different", "same"]
 SIGNS = {"greater": ">", "less": "<", "different": "≠", "same": "≈"}
@@ -70,3 +70,19 @@ class Hypothesis:
     def weights(self) -> tuple[float, ...]:
         """What the mean of each arm counts in the effect."""
         return (1.0, -1.0) if self.than is None else (1.0, -1.0, -1.0, 1.0)
+
+
+def claim(name: str, contrast: str, panel: str, text: str, **other: Any) -> Hypothesis:
+    """A hypothesis about two arms with a sign of `SIGNS` between them, such as "rope > none".
+
+    Raises:
+        ValueError: If there is no sign.
+    """
+    for direction, sign in SIGNS.items():
+        arm, found, against = contrast.partition(f" {sign} ")
+        if found:
+            told: dict[str, Any] = {"direction": direction, **other}
+            return Hypothesis(name, text, arm, against, panel, **told)
+    raise ValueError(
+        f"{name}: two arms with one of {', '.join(SIGNS.values())} between them; got {contrast!r}"
+    )

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from registry.problems import ConfigError, Problem
-from registry.table import UnknownNameError
+from registry.errors import ConfigError, Problem, UnknownNameError
 from studies.design.matching import Match, matched
 from studies.design.merging import lies_under
 from studies.training.settings import RunConfig, check_run

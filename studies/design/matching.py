@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from registry.problems import ConfigError, Problem
+from registry.errors import ConfigError, Problem
 from studies.training.settings import Count, RunConfig, Strictly
 
 Cost = Literal["parameters", "flops_per_token", "tokens", "steps"]

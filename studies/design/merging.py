@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from registry.nearest import nearest
-from registry.problems import ConfigError, Problem
+from registry.errors import ConfigError, Problem, nearest
 
 ROOTS = ("encoder", "model", "perform", "task", "training", "evaluation", "study")
 """The roots of a config. Those that hold a choice of a part are `model`, `perform` and `task`."""

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from registry.config import hash_of, without_defaults
-from registry.problems import ConfigError
+from registry.errors import ConfigError
 from studies.design.arms import Arm, select
 from studies.design.knobs import knob_of
 from studies.design.merging import PLAIN, nested, not_a_mapping

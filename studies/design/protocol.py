@@ -16,7 +16,7 @@ from pydantic import (
 from pydantic import create_model as make_model
 
 from registry.choices import STRICT
-from registry.problems import ConfigError, Problem, mapping, problems_of
+from registry.errors import ConfigError, Problem, mapping, problems_of
 from studies.design.arms import Arm, crossed, read_arms, read_factors
 from studies.design.hypothesis import Hypothesis
 from studies.design.matching import Match, read_match

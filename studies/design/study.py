@@ -30,6 +30,11 @@ class Budget:
     settings: Mapping[str, Any]
     layers: tuple["Layer", ...] = ()
 
+    @classmethod
+    def smoke(cls, settings: Mapping[str, Any]) -> "Budget":
+        """A budget that only shows whether everything works."""
+        return cls("seconds, to see that everything works; its numbers mean nothing", settings)
+
 
 @dataclass(frozen=True)
 class Line:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from registry.problems import ConfigError, Problem, unknown_key
+from registry.errors import ConfigError, Problem, unknown_key
 from registry.yaml_file import read_yaml
 from studies.design.gathering import lay_over
 from studies.design.merging import ROOTS, not_a_mapping

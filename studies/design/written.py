@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from registry.problems import Problem
+from registry.errors import Problem
 
 FIRST_PANEL = "study.panels.0."
 RATES = "study.learning_rates"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 from torch import nn
 
-from registry.builder import build_encoder
-from registry.problems import ConfigError, Problem
+from registry.build import build_encoder
+from registry.errors import ConfigError, Problem
 from studies.scoring import batch_loss
 from studies.training.outcome import Measured, Outcome, Work
 from studies.training.settings import task_of

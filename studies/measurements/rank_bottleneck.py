@@ -7,7 +7,7 @@ from einops import einsum
 from jaxtyping import Float
 from torch import Tensor
 
-from registry.problems import ConfigError, Problem
+from registry.errors import ConfigError, Problem
 from studies.training.outcome import Measured, Outcome, Work
 
 

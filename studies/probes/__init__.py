@@ -5,14 +5,14 @@
 
 from typing import TYPE_CHECKING
 
-from registry.table import Table
+from registry.registry import Registry
 
 if TYPE_CHECKING:
     from studies.probes.probe import Probe, ProbeContext, Scene
 
 __all__ = ["Probe", "ProbeContext", "Scene", "probes"]
 
-probes = Table(
+probes = Registry(
     kind="probe",
     plural="probes",
     contract="studies.probes.probe:Probe",

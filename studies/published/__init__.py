@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from variants.faces import face
 
 if TYPE_CHECKING:
-    from studies.published.command import typed as typed
     from studies.published.protocol import Claim as Claim
     from studies.published.study import study_of as study_of
     from studies.published.table import Cell as Cell
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "command": ["typed"],
         "protocol": ["Claim"],
         "study": ["study_of"],
         "table": ["Cell", "Published", "load", "names"],

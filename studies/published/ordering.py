@@ -7,8 +7,7 @@ from itertools import combinations
 from statistics import fmean, variance
 from typing import Literal
 
-from store.intervals import Interval
-from store.student import t_quantile
+from store.aggregate import Interval, t_quantile
 from studies.published.table import Cell, Published
 
 Outcome = Literal["agrees", "disagrees", "cannot tell"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from store.intervals import Interval, t_interval
+from store.aggregate import Interval, t_interval
 from studies.published.ordering import Ours, Outcome, difference_of, within
 from studies.published.protocol import Claim, Measure
 from studies.published.table import Published

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from store.intervals import Interval, t_interval
+from store.aggregate import Interval, t_interval
 from studies.published.differing import told
 from studies.published.ordering import Ours, Pair, counts, pairs_of
 from studies.published.ours import Tried, cells_of, claims_of

@@ -1,13 +1,20 @@
 """A published table as a study of ours: its rows are panels, its columns arms."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from registry.table import UnknownNameError
+from registry.errors import UnknownNameError
 from studies.design.merging import leaves, merge
 from studies.design.study import Budget, Study
 from studies.published.protocol import Budgeted
 from studies.published.table import Published, load, ranges_written_out
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from studies.answers.answer import ArmResult
+    from studies.design.plan import Plan
 
 PROGRAM = "studies.published"
 IN_PANELS = ("task", "encoder", "perform", "training", "evaluation")
@@ -15,12 +22,13 @@ PAPER = "paper"
 """The budget that is the protocol of the source itself."""
 
 
-def study_of(name: str, rows: Sequence[str] | None = None) -> Study:
-    """The study that runs our arms of a table.
+def study_of(name: str, rows: Sequence[str] | None = None, form: str = "table") -> Study:
+    """The study that runs our arms of a table, and prints the comparison as its answer.
 
     Args:
         name: Of the table.
         rows: The rows to run; None: those of the budget.
+        form: "table", or "markdown" for documents.
 
     Raises:
         UnknownNameError: If there is no such table, or no such row in it that is run here.
@@ -42,7 +50,31 @@ def study_of(name: str, rows: Sequence[str] | None = None) -> Study:
             for key, budget in budgets.items()
         },
         called=f"{PROGRAM} --table {name}",
+        show=partial(_show, form),
+        notes=_notes,
     )
+
+
+def _show(form: str, console: "Console", plan: "Plan", gathered: "list[ArmResult]") -> None:
+    # Imported here, so that --help stays fast.
+    from studies.published.printing import write
+
+    write(console, plan, gathered, form)
+
+
+def _notes(plan: "Plan") -> Sequence[str]:
+    """In what this call differs from its source, and what of that is not verified."""
+    from studies.published.differing import told
+
+    table = load(plan.study.name)
+    lines = [f"Different from the source, {table.source}:"]
+    lines += [f"- {one}" for one in told(table, plan)]
+    unverified = [claim.about for claim in table.claims if not claim.verified]
+    if not table.verified:
+        lines.append(f"† not verified at its source: {table.note}")
+    elif unverified:
+        lines.append(f"† not verified at its source: {'; '.join(unverified)}")
+    return lines
 
 
 def text_of(table: Published) -> str:

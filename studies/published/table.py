@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, model_validator
 
-from registry.problems import ConfigError, problems_of
-from registry.table import UnknownNameError
+from registry.errors import ConfigError, UnknownNameError, problems_of
 from registry.yaml_file import read_yaml
 from studies.design.merging import merge
 from studies.published.protocol import ROOTS, Claim, Measure, Overlay, Protocol, Strictly, Text

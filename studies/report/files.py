@@ -3,11 +3,11 @@
 import csv
 import io
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from store.errors import StoreError
+from store.files import replacing, writing
 from studies.report.figures import figures
 from studies.report.findings import Findings
 from studies.report.methods import latex_table
@@ -34,21 +34,9 @@ def write_report(findings: Findings, folder: Path) -> Path:
         (folder / "figures").mkdir(exist_ok=True)
         _write_figures(findings, folder)
         for name, text in texts(findings).items():
-            _write(folder / name, text)
+            with replacing(folder / name) as half:
+                half.write_text(text, encoding="utf-8", newline="")
     return folder / PAGE
-
-
-@contextmanager
-def writing(place: Path) -> Iterator[None]:
-    """Where something is written; what the system refuses is told.
-
-    Raises:
-        StoreError: If it cannot be written.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(f"{place} cannot be written: {error.strerror or error}") from error
 
 
 def make_folder(folder: Path) -> None:
@@ -75,13 +63,6 @@ def texts(findings: Findings, drawn: Mapping[str, str] | None = None) -> dict[st
         "references.bib": bibtex(findings) + "\n",
         PAGE: html_page(findings, drawn)[0],
     }
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole: a reader sees the old text or the new one."""
-    half = path.with_name(path.name + ".part")
-    half.write_text(text, encoding="utf-8", newline="")
-    half.replace(path)
 
 
 def _write_figures(findings: Findings, folder: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from store.intervals import Interval, t_interval, wilson
+from store.aggregate import Interval, t_interval, wilson
 from studies.design.freezing import SELECTION
 from studies.statistics.outcomes import Measure, floor_of
 

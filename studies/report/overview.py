@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from registry.problems import ConfigError, Problem
+from registry.errors import ConfigError, Problem
+from store.files import writing
 from store.results import Results
 from studies.conducting.recall import plan_behind
 from studies.report.effects import effects
 from studies.report.figures import figures
-from studies.report.files import writing
 from studies.report.findings import Findings
 from studies.report.make import findings_of
 from studies.report.numbers import plain

@@ -69,7 +69,7 @@ def sources(plan: Plan) -> list[str]:
 
 def _classes(config: RunConfig) -> Iterable[type]:
     from registry.choices import Choice
-    from registry.table import table_of
+    from registry.registry import registry_of
 
     holders = [("task", config.task)]
     if config.encoder is not None:
@@ -77,4 +77,4 @@ def _classes(config: RunConfig) -> Iterable[type]:
         holders += [(kind, getattr(config.encoder, kind)) for kind in kinds]
     for kind, chosen in holders:
         if isinstance(chosen, Choice) and chosen.name.isidentifier():
-            yield table_of(kind)[chosen.name]
+            yield registry_of(kind)[chosen.name]

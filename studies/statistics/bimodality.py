@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from store.intervals import Interval, wilson
+from store.aggregate import Interval, wilson
 
 LEAST_GAP = 0.2
 """Modes closer than this, in units of skill, are not told apart."""

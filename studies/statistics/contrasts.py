@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from store.intervals import mean_of
+from store.aggregate import mean_of
 
 
 @dataclass(frozen=True)

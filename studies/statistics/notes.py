@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from store.intervals import wilson
+from store.aggregate import wilson
 from studies.design.hypothesis import Hypothesis
 from studies.statistics.amounts import share
 from studies.statistics.bimodality import modes

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from store.intervals import mean_of
+from store.aggregate import mean_of
 
 PENDING = ("planned", "running")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from store.intervals import Interval
+from store.aggregate import Interval
 
 Scores = Mapping[str, Sequence[float]]
 """The values of one arm, one a seed, by task."""

@@ -5,14 +5,14 @@
 
 from typing import TYPE_CHECKING
 
-from registry.table import Table
+from registry.registry import Registry
 
 if TYPE_CHECKING:
     from studies.tasks.task import Batch, Certificate, Floors, Task
 
 __all__ = ["Batch", "Certificate", "Floors", "Task", "tasks"]
 
-tasks = Table(
+tasks = Registry(
     kind="task",
     plural="tasks",
     contract="studies.tasks.task:Task",

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from registry.problems import ConfigError, Problem
+from registry.errors import ConfigError, Problem
 from studies.scoring import FixedSets
 from studies.tasks.task import Task
 from studies.training import references

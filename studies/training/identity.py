@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from registry.choices import Choice
 from registry.config import hash_of
 from registry.plugins import is_plugin, origin, source_hash
-from registry.table import table_of
+from registry.registry import registry_of
 from studies.training import references
 from studies.training.settings import RunConfig
 
@@ -81,7 +81,7 @@ def _classes(kind: str, chosen: object) -> Iterator[tuple[str, str, type]]:
     if not isinstance(chosen, Choice):
         return
     if chosen.name.isidentifier():
-        yield kind, chosen.name, table_of(kind)[chosen.name]
+        yield kind, chosen.name, registry_of(kind)[chosen.name]
     for inner in chosen.options().values():
         yield from _classes(kind, inner)
 

@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
-from registry.builder import build_encoder
-from registry.problems import Problem
+from registry.build import build_encoder
+from registry.errors import Problem
 from studies.errors import BrokenModelError
 from studies.seeds import Seeds
 from studies.training import references

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from registry.problems import ConfigError, Problem
-from registry.threads import threads
+from registry.build import threads
+from registry.errors import ConfigError, Problem
 from studies.errors import ModelError
 from studies.scoring import FixedSets, Measured
 from studies.seeds import Seeds

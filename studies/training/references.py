@@ -11,8 +11,8 @@ from pydantic import BeforeValidator, ValidationError
 from pydantic import create_model as make_model
 
 from registry.choices import Choice
+from registry.errors import ConfigError, Problem, problems_of
 from registry.plugins import OURS, load
-from registry.problems import ConfigError, Problem, problems_of
 
 
 def refers(what: str, *given: str) -> BeforeValidator:

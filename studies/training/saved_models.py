@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from registry.plugins import load as load_plugin
-from store.model_files import ModelFiles
 from store.results import Results
+from store.weights import ModelFiles
 from studies.errors import ModelError
 from studies.seeds import Seeds
 from studies.training.identity import components

@@ -20,7 +20,7 @@ import studies.probes  # announces its table, as the next one does
 import studies.tasks  # noqa: F401
 from registry.choices import STRICT, Choice, resolve
 from registry.config import EncoderConfig
-from registry.problems import ConfigError, Problem, problems_of
+from registry.errors import ConfigError, Problem, problems_of
 from store.metrics import FLOOR, METRICS
 from studies.training.references import refers
 from studies.training.schedules import Schedule

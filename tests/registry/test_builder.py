@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from registry import EncoderConfig, build_encoder
-from registry.builder import seed_of
+from registry.build import seed_of
 from variants.attentions import Explicit
 
 SMALL: dict[str, Any] = {"vocab_size": 12, "d_model": 16, "n_heads": 2, "n_layers": 2}

@@ -8,8 +8,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from registry import ConfigError, Table, UnknownNameError, check, conformance, positions, readouts
-from registry.__main__ import main
+from registry import (
+    ConfigError,
+    Registry,
+    UnknownNameError,
+    check,
+    conformance,
+    positions,
+    readouts,
+)
+from registry.cli import main
 from variants import Dims
 from variants.positions import Position, RoPE, Sinusoidal
 
@@ -213,14 +221,14 @@ def test_a_table_brings_promises_of_its_own(tmp_path: Path, monkeypatch: Any) ->
         "colour": "class Colour:\n    name: str\n",
         "red": "from colours.colour import Colour\n\nclass Red(Colour):\n    name = 'red'\n",
         "promises": (
-            "from registry.promises.promise import insist, promise\n\n"
+            "from registry.conformance.checks import insist, promise\n\n"
             "@promise()\ndef it_is_bright(subject):\n"
             "    insist(type(subject.make()).name == 'red', 'it is dull')\n"
         ),
     }.items():
         (tmp_path / "colours" / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    table = Table(
+    table = Registry(
         *("colour", "colours", "colours.colour:Colour", "colours"),
         not_parts=frozenset({"promises"}),
         promises=("colours.promises",),
@@ -306,7 +314,7 @@ def test_quick_leaves_out_what_takes_seconds(run: Run) -> None:
         (["rope", "--only", "declared_order"], "did you mean 'declared_order_is_true'"),
         (["xavier", "--only", "it_learns"], "no promise of an initializer is named 'it_learns'"),
         (["missing.py"], "missing.py: no such file"),
-        (["registry.problems"], "registry.problems defines no class with a name that extends"),
+        (["registry.errors"], "registry.errors defines no class with a name that extends"),
         (["--kind", "positon"], "no kind is named 'positon'; did you mean 'position'"),
     ],
 )

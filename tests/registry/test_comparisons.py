@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from registry.promises.promise import Broken, insist_same
+from registry.conformance.checks import Broken, insist_same
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

@@ -9,7 +9,7 @@ import torch
 
 from registry import ConfigError, EncoderConfig, build_encoder
 from registry.config import encoder_config
-from registry.settings import with_settings
+from registry.yaml_file import with_settings
 
 HEADS = "n_heads must divide d_model"
 

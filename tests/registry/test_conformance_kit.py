@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from registry import check
-from registry.promises.promise import promises_of
-from registry.table import TABLES, table_for
+from registry.conformance.checks import promises_of
+from registry.registry import REGISTRIES, registry_for
 from tests.registry.broken_parts import attentions, layers, positions
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -24,7 +24,7 @@ def faults() -> Iterator[tuple[Any, str]]:
 
 def trials() -> Iterator[Any]:
     for part, name in faults():
-        dear = promises_of(table_for(part))[name].dear
+        dear = promises_of(registry_for(part))[name].dear
         marks = (pytest.mark.slow,) if dear else ()
         yield pytest.param(part, name, id=f"{part.name}-{name}", marks=marks)
 
@@ -40,5 +40,5 @@ def test_a_broken_part_is_caught_by_the_promise_that_names_its_fault(
 
 
 def test_every_promise_is_broken_by_some_part() -> None:
-    promised = {name for table in TABLES.values() for name in promises_of(table)}
+    promised = {name for table in REGISTRIES.values() for name in promises_of(table)}
     assert promised - {name for _, name in faults()} == set()

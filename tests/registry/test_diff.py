@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from registry import EncoderConfig, initializers, positions
-from registry.__main__ import main
-from registry.describing import columns
-from registry.differing import differences
-from registry.json_schema import json_schema
+from registry.cli import main
+from registry.diff import differences
+from registry.schema import json_schema
+from registry.summary import columns
 
 Output = pytest.CaptureFixture[str]
 SMALL: dict[str, Any] = {"vocab_size": 8, "d_model": 16, "n_heads": 2, "n_layers": 1}

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from registry.__main__ import main
-from registry.drawing import COLOURS, MAY_NOT, layers_of, svg
+from registry.cli import main
+from registry.draw import COLOURS, MAY_NOT, layers_of, svg
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 

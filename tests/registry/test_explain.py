@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from registry import build_encoder
-from registry.__main__ import main
+from registry.cli import main
 from registry.config import EncoderConfig
-from registry.explaining import explain
+from registry.inspect import explain
 from registry.yaml_file import parse_mapping
 
 Output = pytest.CaptureFixture[str]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from registry import ConfigError, isolated, norms, positions
-from registry.__main__ import main
-from registry.table import INSTALLED
+from registry.cli import main
+from registry.registry import INSTALLED
 
 MINE = """
 from registry import register

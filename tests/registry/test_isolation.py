@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from registry import Table, isolated, positions, register
+from registry import Registry, isolated, positions, register
 from registry.plugins import load
-from registry.table import TABLES, table_of
+from registry.registry import REGISTRIES, registry_of
 from variants.positions import Position, RoPE
 
 MINE = """
-from registry import Table, register
+from registry import Registry, register
 from variants.positions import Position
 
 @register
@@ -45,10 +45,10 @@ def test_what_is_replaced_or_discarded_inside_comes_back() -> None:
 
 def test_a_table_that_announces_itself_inside_goes_with_what_came_in() -> None:
     with isolated():
-        Table("colour", "colours", "variants.norms.norm:Norm", "variants.norms")
-        assert table_of("colour").plural == "colours"
-    assert "colour" not in TABLES
-    assert table_of("position") is positions
+        Registry("colour", "colours", "variants.norms.norm:Norm", "variants.norms")
+        assert registry_of("colour").plural == "colours"
+    assert "colour" not in REGISTRIES
+    assert registry_of("position") is positions
 
 
 def test_an_error_inside_passes_and_the_tables_are_restored() -> None:

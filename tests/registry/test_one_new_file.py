@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from registry import build_encoder, positions
-from registry.__main__ import main
+from registry.cli import main
 from registry.plugins import load
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ class Neighbours(Position):
 '''
 PROGRAM = """
 import registry
-from registry.__main__ import main
+from registry.cli import main
 from variants.positions import Neighbours
 assert registry.positions["neighbours"] is Neighbours
 assert registry.build_encoder({"position": "neighbours"}, seed=0).positions[0].name == "neighbours"

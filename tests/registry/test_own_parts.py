@@ -9,7 +9,7 @@ from torch import nn
 from registry import ConfigError, EncoderConfig, build_encoder, check, register
 from registry.choices import resolve
 from registry.config import hash_of, without_defaults
-from registry.table import TABLES
+from registry.registry import REGISTRIES
 from variants.dims import Dims
 from variants.masks import Mask
 from variants.positions import Position
@@ -80,7 +80,7 @@ def test_a_bias_of_another_shape_is_told_the_right_one() -> None:
     ["position", "feedforward", "norm", "norm_placement", "attention", "readout", "initializer"],
 )
 def test_every_kind_takes_a_class_of_ones_own(kind: str) -> None:
-    table = TABLES[kind]
+    table = REGISTRIES[kind]
     parent = table[EncoderConfig.model_fields[kind].default]
     part = register(type("Own", (parent,), {"name": "own", "__module__": __name__}))
     config = EncoderConfig(**{kind: "own", "vocab_size": 8, "n_classes": 3})

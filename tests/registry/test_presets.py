@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from registry import ConfigError, EncoderConfig, UnknownNameError, build_encoder, masks, presets
-from registry.__main__ import main
+from registry.cli import main
 from registry.config import encoder_config
-from registry.json_schema import json_schema
 from registry.presets import about, expanded, names
+from registry.schema import json_schema
 from registry.yaml_file import parse_yaml
 
 Output = pytest.CaptureFixture[str]

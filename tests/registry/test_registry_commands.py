@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from registry.__main__ import main
-from registry.table import TABLES
+from registry.cli import main
+from registry.registry import REGISTRIES
 
 Output = pytest.CaptureFixture[str]
 
@@ -51,7 +51,7 @@ def plugin(folder: Path) -> str:
 @pytest.mark.parametrize("words", [[], ["list"], ["show"], ["explain"], ["draw"]])
 def test_help_and_lists_import_nothing_heavy(words: list[str]) -> None:
     code = (
-        "import sys\nfrom registry.__main__ import main\n"
+        "import sys\nfrom registry.cli import main\n"
         "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
         "heavy = ('torch', 'sqlalchemy', 'optuna', 'pandas', 'registry.config')\n"
         "print([name for name in heavy if name in sys.modules])"
@@ -67,8 +67,8 @@ def test_list_names_every_part_with_its_first_line(capsys: Output) -> None:
     command("list")
     shown = capsys.readouterr().out
     for kind in ("position", "feedforward", "mask", "attention"):
-        assert f"{kind}: {TABLES[kind].about}" in shown
-        for name, part in TABLES[kind].items():
+        assert f"{kind}: {REGISTRIES[kind].about}" in shown
+        for name, part in REGISTRIES[kind].items():
             line = (part.__doc__ or "").split("\n")[0]
             assert re.search(rf"^  {name} +{re.escape(line)}$", shown, re.MULTILINE)
     assert "--import studies.tasks" in shown

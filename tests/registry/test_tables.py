@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import registry
-from registry import DuplicateNameError, Table, UnknownNameError, register
-from registry.table import TABLES, table_of
+from registry import DuplicateNameError, Registry, UnknownNameError, register
+from registry.registry import REGISTRIES, registry_of
 from variants.norms import Norm
 from variants.positions import Position, RoPE
 
@@ -29,10 +29,15 @@ def own(name: Any = "mine", base: type = Position, qualname: str = "Mine") -> ty
 
 
 def test_every_kind_has_a_table_under_its_plural() -> None:
-    assert {kind: TABLES[kind].plural for kind in KINDS} == KINDS
+    assert {kind: REGISTRIES[kind].plural for kind in KINDS} == KINDS
     for kind, plural in KINDS.items():
-        assert getattr(registry, plural) is TABLES[kind] is table_of(kind) is table_of(plural)
-        assert TABLES[kind].about
+        assert (
+            getattr(registry, plural)
+            is REGISTRIES[kind]
+            is registry_of(kind)
+            is registry_of(plural)
+        )
+        assert REGISTRIES[kind].about
 
 
 def test_a_table_is_a_sorted_mapping_of_names_to_classes() -> None:
@@ -47,9 +52,9 @@ def test_a_table_is_a_sorted_mapping_of_names_to_classes() -> None:
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_listed_class_has_its_name_and_extends_the_contract(kind: str) -> None:
-    for name, part in TABLES[kind].items():
+    for name, part in REGISTRIES[kind].items():
         assert part.name == name
-        assert issubclass(part, TABLES[kind].contract)
+        assert issubclass(part, REGISTRIES[kind].contract)
 
 
 def test_an_unknown_name_comes_with_the_nearest_and_all_known() -> None:
@@ -62,7 +67,7 @@ def test_an_unknown_name_comes_with_the_nearest_and_all_known() -> None:
 
 def test_an_unknown_kind_is_an_unknown_name() -> None:
     with pytest.raises(UnknownNameError, match=r"no kind is named 'positon'; did you mean 'posit"):
-        table_of("positon")
+        registry_of("positon")
 
 
 def test_two_classes_of_one_name_are_refused_naming_both_origins() -> None:
@@ -127,13 +132,13 @@ def test_register_returns_the_class_so_that_it_decorates() -> None:
 
 
 def test_a_table_announces_itself() -> None:
-    table = Table("colour", "colours", "variants.norms.norm:Norm", "variants.norms")
-    assert table_of("colours") is TABLES["colour"] is table
+    table = Registry("colour", "colours", "variants.norms.norm:Norm", "variants.norms")
+    assert registry_of("colours") is REGISTRIES["colour"] is table
 
 
 def test_a_package_that_is_none_is_refused() -> None:
     with pytest.raises(ModuleNotFoundError, match="is not a package"):
-        Table("colour", "colours", "variants.dims:Dims", "variants.dims")
+        Registry("colour", "colours", "variants.dims:Dims", "variants.dims")
 
 
 def test_what_is_added_can_be_discarded_and_what_is_built_in_stays() -> None:
@@ -147,7 +152,7 @@ def test_what_is_added_can_be_discarded_and_what_is_built_in_stays() -> None:
 def test_listing_imports_neither_torch_nor_pydantic() -> None:
     code = (
         "import sys, registry\n"
-        "names = [name for table in registry.table.TABLES.values() for name in table]\n"
+        "names = [name for table in registry.registry.REGISTRIES.values() for name in table]\n"
         "print(len(names), [m for m in ('torch', 'pydantic', 'optuna') if m in sys.modules])"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

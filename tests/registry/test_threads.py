@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from registry.promises.promise import Promise
-from registry.promises.subject import Subject
-from registry.promises.trial import Trial
-from registry.table import TABLES
-from registry.threads import threads
+from registry.build import threads
+from registry.conformance.checks import Promise
+from registry.conformance.subject import Subject
+from registry.conformance.trial import Trial
+from registry.registry import REGISTRIES
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def test_a_promise_is_tried_with_one_thread() -> None:
     def threads_are_counted(subject: Subject) -> None:
         seen.append(torch.get_num_threads())
 
-    norms = TABLES["norm"]
+    norms = REGISTRIES["norm"]
     trial = Trial(norms, norms["layernorm"])
     trial.result(Promise("threads_are_counted", threads_are_counted, dear=False, once=True))
 

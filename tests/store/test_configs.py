@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
 from store import Ledger, Results, make_engine
-from store.configs import leaves_of, recount
-from store.options import flatten, varying
+from store.configs import flatten, leaves_of, recount, varying
 from store.records import PlannedRun
 
 MakeRun = Callable[..., PlannedRun]

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store.cutting import Seeds, Values, cut, mean_by_seed
+from store.grouping import Seeds, Values, cut, mean_by_seed
 
 Score = tuple[int, str, int, float | None]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from store.environment import environment_facts, git_facts
-from store.values import plain
+from store.encoding import plain
+from store.provenance import environment_facts, git_facts
 
 
 def git(folder: Path, *words: str) -> str:

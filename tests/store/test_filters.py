@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 
 from store import Ledger, Results, StoreError
-from store.connection import make_engine, transact
+from store.database import make_engine, transact
+from store.models import RunRow
 from store.records import PlannedRun
-from store.rows import RunRow
 from tests.store.postgres import Server
 
 MakeRun = Callable[..., PlannedRun]

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from store.fitting import fit
-from store.printing import print_table
-from store.writers import Table, write
+from store.output import Table, fit, print_table, write
 
 ROWS: list[dict[str, Any]] = [
     {"id": 1, "arm": "rope", "reason": "x" * 50, "value": 0.125, "steps": 10},

@@ -12,9 +12,9 @@ from scipy.stats import t
 from sqlalchemy import delete, insert
 
 from store import Ledger, PlannedRun, Results, make_engine
-from store.answers import Summary
-from store.rows import RunRow, ScoreRow
-from store.writing import score_rows
+from store.encoding import score_rows
+from store.models import RunRow, ScoreRow
+from store.records import Summary
 
 GROUPINGS = [("arm", "length"), ("arm",), ("training.learning_rate", "length"), ("seed",), ()]
 KINDS = [("test", "accuracy"), ("test", "nll"), ("validation", "nll")]

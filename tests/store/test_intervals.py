@@ -2,8 +2,8 @@
 
 import pytest
 
+from store.aggregate import Interval, t_interval, wilson
 from store.errors import StoreError
-from store.intervals import Interval, t_interval, wilson
 
 
 def test_t_interval_of_four_values() -> None:

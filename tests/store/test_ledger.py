@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import store.connection
+import store.database
 from store.errors import StoreError
 from store.ledger import Ledger
 from store.records import PlannedRun
@@ -200,7 +200,7 @@ def test_reset_takes_finished_runs_only(ledger: Ledger) -> None:
 def test_a_lock_is_waited_for_again(
     url: str, path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store.connection, "BUSY_SECONDS", 0)
+    monkeypatch.setattr(store.database, "BUSY_SECONDS", 0)
     ledger = Ledger.create(url)
     ids = ledger.plan([make_run()])
     claim = ledger.claim("w", ids)
@@ -214,11 +214,11 @@ def test_a_lock_is_waited_for_again(
         if len(pauses) == 3:
             other.execute("ROLLBACK")
 
-    monkeypatch.setattr(store.connection.time, "sleep", pause)
+    monkeypatch.setattr(store.database.time, "sleep", pause)
     assert ledger.finish(claim, "done", scores=[a_score()])
     assert len(pauses) == 3
     other.execute("BEGIN IMMEDIATE")
-    monkeypatch.setattr(store.connection.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(store.database.time, "sleep", lambda seconds: None)
     with pytest.raises(StoreError, match=r"sandbox\.db: database is locked"):
         ledger.reset(ids, ("done",))
     other.close()

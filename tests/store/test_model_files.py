@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from store import Claim, Ledger, Results, StoreError
-from store.checks import check
-from store.model_files import ModelFiles
+from store.maintenance import check
+from store.weights import ModelFiles
 from tests.store.conftest import MakeRun
 
 CONTENT = b"twelve bytes"

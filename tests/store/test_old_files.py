@@ -13,10 +13,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from store import Ledger, Results, StoreError, make_engine
-from store.options import varying
-from store.rows import RunRow
-from store.schema import VERSION_TABLE, is_ours
-from store.versions import SCHEMA_VERSION, upgrade
+from store.configs import varying
+from store.database import SCHEMA_VERSION, upgrade
+from store.models import VERSION_TABLE, RunRow, is_ours
 
 OLD = Path(__file__).parent / "old"
 VERSIONS = [path.stem.removeprefix("revision_") for path in sorted(OLD.glob("*.sqlite"))]

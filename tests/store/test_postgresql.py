@@ -18,11 +18,10 @@ from typer.testing import CliRunner
 
 from store import Component, Ledger, Results, StoreError, make_engine
 from store.__main__ import command_line
-from store.checks import check
-from store.copying import backup
-from store.raw import read_sql
+from store.database import MIGRATIONS, SCHEMA_VERSION, upgrade
+from store.maintenance import backup, check
 from store.records import PlannedRun
-from store.versions import MIGRATIONS, SCHEMA_VERSION, upgrade
+from store.sql import read_sql
 
 MakeRun = Callable[..., PlannedRun]
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,9 +9,9 @@ from typer.testing import CliRunner, Result
 
 from store import Component, Ledger
 from store.__main__ import command_line
+from store.models import ScoreRow
+from store.provenance import present_hash
 from store.records import PlannedRun
-from store.rows import ScoreRow
-from store.sources import present_hash
 
 MakeRun = Callable[..., PlannedRun]
 ARMS = {"none": (0.5, 0.25), "rope": (1.0, 0.75)}

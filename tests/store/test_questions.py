@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from store import Component, Ledger, Results, StoreError
-from store.intervals import t_interval
+from store.aggregate import t_interval
+from store.provenance import present_hash
 from store.records import PlannedRun
-from store.sources import present_hash
 
 MakeRun = Callable[..., PlannedRun]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from store import Ledger, StoreError
-from store.raw import read_sql
+from store.sql import read_sql
 
 
 def ask(url: str, query: str) -> tuple[list[str], list[tuple[object, ...]]]:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from store import Ledger, Results, Run, StoreError
-from store.options import flatten, varying
+from store.configs import flatten, varying
 from store.records import PlannedRun
 
 MakeRun = Callable[..., PlannedRun]

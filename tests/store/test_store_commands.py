@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from store import Ledger
 from store.__main__ import command_line
-from store.printing import telling
+from store.output import telling
 from store.records import PlannedRun
 
 MakeRun = Callable[..., PlannedRun]

@@ -14,11 +14,9 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.exc import IntegrityError, StatementError
 
 from store import Ledger, Results, StoreError, install_sqlite_hooks, make_engine
-from store.connection import transact
+from store.database import SCHEMA_VERSION, transact, upgrade
+from store.models import CurveRow, EnvironmentRow, RunRow, ScoreRow, Table, is_ours
 from store.records import PlannedRun
-from store.rows import CurveRow, EnvironmentRow, RunRow, ScoreRow
-from store.schema import Table, is_ours
-from store.versions import SCHEMA_VERSION, upgrade
 
 MakeRun = Callable[..., PlannedRun]
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
-from store.student import t_quantile
+from store.aggregate import t_quantile
 
 
 @settings(deadline=None, max_examples=25)

@@ -19,8 +19,7 @@ from typer.testing import CliRunner, Result
 
 from store import Ledger, Results, StoreError
 from store.__main__ import command_line
-from store.checks import check
-from store.copying import backup
+from store.maintenance import backup, check
 from store.records import PlannedRun
 from tests.store.ordinary_user import ordinary_user, shared_folder
 

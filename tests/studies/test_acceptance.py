@@ -16,8 +16,7 @@ from store import Results
 from studies.acceptance import STUDY, TASK, main
 from studies.acceptance_checks import parity, structure
 from studies.acceptance_checks.accept import CHECKS
-from studies.acceptance_checks.check import Check, Finding, asked
-from studies.acceptance_checks.subject import Subject
+from studies.acceptance_checks.check import Check, Finding, Subject
 from studies.training.outcome import Work
 from studies.training.settings import check_run
 from variants.attentions import Explicit
@@ -47,7 +46,7 @@ def subject(model: str | None = None, steps: int = 8, **encoder: Any) -> Subject
 
 
 def findings(about: Subject, *layers: str) -> dict[str, Finding]:
-    return {one.name: asked(one, about) for one in CHECKS if one.layer in layers or not layers}
+    return {one.name: one.try_on(about) for one in CHECKS if one.layer in layers or not layers}
 
 
 def failed(found: Mapping[str, Finding]) -> set[str]:
@@ -282,6 +281,12 @@ def test_gains_that_start_at_zero_get_a_gradient_soon() -> None:
     assert failed(found) == set()
 
 
+def test_an_attention_that_refuses_a_mask_is_not_asked_about_it() -> None:
+    found = findings(subject(attention="linear"), "numerics")
+    assert failed(found) == set()
+    assert found["a_query_that_may_see_nothing_gets_nothing"].status == "not applicable"
+
+
 def test_a_module_of_another_kind_is_asked_what_it_can_be_asked() -> None:
     """One that answers every token, with a task that asks so."""
     training = STUDY.budgets["quick"].settings["training"]
@@ -296,7 +301,7 @@ def test_a_model_that_breaks_down_has_failed_with_its_error() -> None:
     def breaks(about: Subject) -> Any:
         raise RuntimeError("no such key")
 
-    found = asked(Check("structure", breaks, ("this",)), subject())
+    found = Check("structure", breaks, ("this",)).try_on(subject())
     assert (found.status, found.detail) == ("failed", "RuntimeError: no such key")
     assert found.suspects == ("this",)
 
@@ -324,7 +329,7 @@ def call(folder: Path, *words: str) -> int:
 def test_what_was_found_is_printed_and_stored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studies.acceptance_checks.accept.CHECKS", structure.CHECKS)
+    monkeypatch.setattr("studies.acceptance_checks.accept.CHECKS", structure.LAYER.checks)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     code = call(tmp_path, "--model", f"{HERE}:wrong_heads", "--report", str(tmp_path / "told"))
@@ -345,7 +350,7 @@ def test_what_was_found_is_printed_and_stored(
     page = (tmp_path / "told/report.md").read_text()
     assert "4 of 5 passed, 1 failed (structure: each head owns its channels)." in page
     assert "suspect: heads are split as (d_head heads)" in page
-    assert (values["failed"], values["passed"]) == (1, len(structure.CHECKS) - 1)
+    assert (values["failed"], values["passed"]) == (1, len(structure.LAYER.checks) - 1)
 
 
 def test_a_description_tells_every_check_and_asks_none(
@@ -405,7 +410,7 @@ def breaks(vocab_size: int, n_classes: int) -> nn.Module:
 def test_an_answer_is_read_where_it_can_be_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, place: str
 ) -> None:
-    outside = [*structure.CHECKS, *parity.CHECKS]
+    outside = [*structure.LAYER.checks, *parity.LAYER.checks]
     monkeypatch.setattr("studies.acceptance_checks.accept.CHECKS", outside)
     file = tmp_path / "mine.yaml"
     file.write_text(f"d_model: 16\nn_heads: 2\n{given}\n")

@@ -15,7 +15,7 @@ import optuna
 import pytest
 
 from store import Results
-from store.checks import check
+from store.maintenance import check
 from studies.extrapolation import main
 from variants.masks import CONVENTION
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from studies import run
+from studies.cli.named import run_app
 from tests.studies.design.test_checking import FILE
 
 
@@ -18,7 +18,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def typed(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     monkeypatch.setattr(sys, "argv", ["run", "mine.yaml", *words])
     with pytest.raises(SystemExit) as end:
-        run.main()
+        run_app()
     return int(end.value.code or 0)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from store.intervals import Interval
+from store.aggregate import Interval
 from studies.answers.answer import ArmResult, cell_text, number, sentence
 from studies.answers.printing import print_answer
 from studies.conducting.search import RATE

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from store.intervals import Interval
+from store.aggregate import Interval
 from studies.answers.answer import ArmResult
 from studies.answers.overall import Overall, caption, overall, print_overall
 from studies.design.plan import Cell

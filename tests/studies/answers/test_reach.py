@@ -2,7 +2,7 @@
 
 import pytest
 
-from store.intervals import Interval
+from store.aggregate import Interval
 from studies.answers.reach import Reach, reach
 
 

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from store import Ledger, PlannedRun, Results
-from store.checks import check
-from studies.__main__ import app
+from store.maintenance import check
 from studies.bundle.check import check_bundle
+from studies.cli.app import app
 from studies.conducting.command import read_plan
 from studies.conducting.conduct import Conductor
 from studies.conducting.search import Trials

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from studies.bundle.sources import bring_sources
+from studies.bundle.make import bring_sources
 from studies.design.gathering import gather
 from studies.design.plan import Plan
 from studies.design.study import Budget, Study

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.table import UnknownNameError
+from registry.errors import UnknownNameError
 from studies.design.collection import Collection
 from studies.design.gathering import gather
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from registry.problems import Problem
+from registry.errors import Problem
 from studies.design.written import Layer, as_written, holds, without
 
 DATA: dict[str, Any] = {"a": {"b": [{"c": 1}, {"d": 2}], "x.y": {"z": 3}}, "e": 4}

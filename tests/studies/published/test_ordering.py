@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from store.intervals import Interval
+from store.aggregate import Interval
 from studies.published.ordering import (
     Ours,
     Outcome,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from store.intervals import Interval
-from studies.published.__main__ import main
+from store.aggregate import Interval
+from studies.cli.named import published_app
 from studies.published.ordering import Ours, Pair
 from studies.published.printing import MARK, around, interval_text, number, paper, verdict
 from studies.published.table import Cell, load, names
@@ -65,12 +65,14 @@ def typed(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     """Call the command; its exit code."""
     monkeypatch.setattr(sys, "argv", ["studies.published", *words])
     with pytest.raises(SystemExit) as end:
-        main()
+        published_app()
     return int(end.value.code or 0)
 
 
-def test_every_table_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    main([])
+def test_every_table_is_listed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(monkeypatch) == 0
     shown = capsys.readouterr().out
     assert f"{MARK} not verified at its source" in shown
     assert "xiong_2020" in shown
@@ -83,6 +85,9 @@ def test_a_table_that_is_not_there_names_its_nearest(
     assert "xiong_2020" in capsys.readouterr().err
     assert typed(monkeypatch, "--budget", "smoke") == 2
     assert "--table NAME" in capsys.readouterr().err
+    assert typed(monkeypatch, "--seeds", "3", "--table") == 2
+    assert typed(monkeypatch, "--table", "xiong_2020", "--format", "markdwn") == 2
+    assert "'table', 'markdown'" in capsys.readouterr().err
 
 
 @pytest.mark.slow

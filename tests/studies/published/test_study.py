@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from registry import ConfigError, UnknownNameError
-from registry.builder import build_encoder
+from registry import UnknownNameError
+from registry.build import build_encoder
+from studies.cli.named import typed_table
 from studies.conducting.preview import preview
 from studies.conducting.ready import ready
 from studies.design.checking import plan_problems
-from studies.published import load, names, study_of, typed
-from studies.published.command import split
+from studies.published import load, names, study_of
 from studies.published.differing import differences, shown
 
 LARGE = ("ruoss_2023", "kazemnejad_2023")
@@ -75,7 +75,7 @@ def test_rows_and_arms_that_are_left_out_are_said() -> None:
 def test_a_plan_says_what_differs_from_the_source_before_anything_is_run(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    study, _ = typed(["--table", "xiong_2020"])
+    study = study_of("xiong_2020")
     preview(ready(study, "smoke", {}, None, (), ()), f"sqlite:///{tmp_path}/none.db", 1)
     said = capsys.readouterr().out
     assert f"Different from the source, {load('xiong_2020').source}:\n" in said
@@ -85,7 +85,7 @@ def test_a_plan_says_what_differs_from_the_source_before_anything_is_run(
 
 
 def test_what_is_not_verified_is_said_before_anything_is_run() -> None:
-    study, _ = typed(["--table", "ruoss_2023"])
+    study = study_of("ruoss_2023")
     lines = study.notes(ready(study, "smoke", {}, None, (), ()))
     assert "- training.steps: 5 here, 2,000,000 there" in lines
     assert "- encoder.dropout.sublayer: 0.0 here, 0.1 there" in lines
@@ -112,13 +112,7 @@ def test_rows_may_be_chosen_and_an_unknown_one_names_its_nearest() -> None:
 
 
 def test_typed_words_are_those_of_the_table_and_those_of_its_study() -> None:
-    study, rest = typed(["--budget", "smoke", "--table=xiong_2020", "--seeds", "3"])
+    study, rest = typed_table(["--budget", "smoke", "--table=xiong_2020", "--seeds", "3"])
     assert (study.name, rest) == ("xiong_2020", ["--budget", "smoke", "--seeds", "3"])
     assert study.program == "python -m studies.published --table xiong_2020"
     assert study.launcher == "python -m studies.published"
-    with pytest.raises(ConfigError, match="--table"):
-        typed(["--seeds", "3"])
-    with pytest.raises(ConfigError, match="needs a value"):
-        split(["--seeds", "3", "--table"])
-    with pytest.raises(UnknownNameError, match="markdown"):
-        typed(["--table", "xiong_2020", "--format", "markdwn"])

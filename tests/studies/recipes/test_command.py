@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from store.results import Results
+from studies.cli.named import recipes_app, with_own_report
 from studies.conducting.recall import plan_behind
 from studies.recipes import RECIPES
-from studies.recipes.__main__ import main, with_own_report
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def call_here(*words: str) -> int:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["studies.recipes", *words])
         with pytest.raises(SystemExit) as end:
-            main()
+            recipes_app()
     return int(end.value.code or 0)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from registry.table import UnknownNameError
+from registry.errors import UnknownNameError
 from studies.conducting.ready import ready
 from studies.design.contrasts import why_not_asked
 from studies.design.plan import Plan

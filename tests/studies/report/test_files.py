@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.table import TABLES
+from registry.registry import REGISTRIES
 from store.errors import StoreError
 from studies.design.hypothesis import Hypothesis
 from studies.design.study import Line
@@ -180,7 +180,7 @@ def test_every_paper_that_a_part_or_task_names_has_an_entry() -> None:
     entries = known()
     lacking = {
         (part.__name__, number)
-        for table in TABLES.values()
+        for table in REGISTRIES.values()
         for part in map(table.__getitem__, table)
         for number in cited(part.__doc__ or "")
         if number not in entries

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from registry.problems import ConfigError
+from registry.errors import ConfigError
 from store import Ledger, PlannedRun
 from store.errors import StoreError
 from studies.design.hypothesis import Hypothesis

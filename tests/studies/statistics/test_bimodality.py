@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from store.intervals import wilson
+from store.aggregate import wilson
 from studies.statistics.bimodality import least_ratio, modes
 
 

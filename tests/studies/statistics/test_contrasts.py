@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from store.intervals import t_interval
+from store.aggregate import t_interval
 from studies.statistics.contrasts import contrast
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from store.intervals import Interval, t_interval, wilson
+from store.aggregate import Interval, t_interval, wilson
 from studies.statistics.contrasts import contrast
 from studies.statistics.permutation import permutation_test, splits_of
 from studies.statistics.summaries import Scores, interquartile_mean, stratified_bootstrap

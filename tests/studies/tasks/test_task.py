@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from registry.table import TABLES, register
+from registry.registry import REGISTRIES, register
 from studies.tasks import Batch, Certificate, Floors, Task, tasks
 from tests.studies.tasks import promises
 
@@ -50,7 +50,7 @@ def test_listing_the_tasks_imports_no_torch() -> None:
 
 
 def test_the_table_is_a_kind_like_any_other() -> None:
-    assert TABLES["task"] is tasks
+    assert REGISTRIES["task"] is tasks
     assert tasks.contract is Task
     assert list(tasks) == NAMES
     assert (tasks.plural, bool(tasks.about)) == ("tasks", True)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 import registry
 from registry import build_encoder
-from registry.builder import seed_of
+from registry.build import seed_of
 from variants import Dims
 from variants.initializers import Initializer, Normal, TorchDefault, Xavier
 from variants.initializers.deepnorm import DeepNormInit

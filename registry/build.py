@@ -1,0 +1,227 @@
+"""Build encoders from configs."""
+
+# torch leaves types open, which strict checks would report as ours.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import hashlib
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from registry.choices import Choice, build_mask, build_part
+from registry.config import EncoderConfig, encoder_config
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from variants.attentions.attention import Heads
+    from variants.block import Block
+    from variants.dims import Dims
+    from variants.encoder import Encoder
+    from variants.norm_placements import NormPlacement
+
+
+def build_encoder(
+    config: "EncoderConfig | Mapping[str, Any] | str | Path",
+    *,
+    seed: int | None = None,
+    **overrides: Any,
+) -> "Encoder":
+    """Build the encoder of a config.
+
+    Every initial weight is a function of the seed and of the path of its parameter alone, so two
+    encoders of one seed share the weights of whatever they have in common.
+
+    Args:
+        config: The name of a preset, a config, a mapping, or the path of a YAML file.
+        seed: Seed of the initial weights; None draws one from torch's global generator.
+        overrides: Keys that replace those of the config.
+
+    Raises:
+        ConfigError: If the config breaks a rule; every problem is told.
+        UnknownNameError: If a word is neither the name of a preset nor a file.
+    """
+    import torch
+
+    checked = encoder_config(config, **overrides)
+    if seed is None:
+        seed = int(torch.randint(2**62, ()))
+    with torch.random.fork_rng(devices=[]):
+        encoder = _Builder(checked, seed).encoder()
+    encoder.config = checked
+    return encoder
+
+
+def seed_of(*purpose: object) -> int:
+    """A seed that depends on every word of its purpose, and on nothing else."""
+    text = "/".join(map(str, purpose))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1
+
+
+class _Builder:
+    """Builds one encoder, part by part."""
+
+    def __init__(self, config: EncoderConfig, seed: int) -> None:
+        self.config, self.seed = config, seed
+        self.dims: Dims = config.dims
+
+    def encoder(self) -> "Encoder":
+        from variants.encoder import Encoder
+
+        config, dims = self.config, self.dims
+        attention = self.part("attention", "attention")
+        count = 1 if config.share_layers else dims.n_layers
+        encoder = Encoder(
+            dims,
+            embedding=self.embedding(),
+            positions=self.positions(),
+            blocks=[self.block(f"blocks.{layer}", attention.heads) for layer in range(count)],
+            final_norm=self.final_norm(),
+            readout=self.part("readout", "readout"),
+            head=self.head(),
+            mask=self.mask(),
+            attention=attention,
+            reference=self.reference(attention),
+            pad_id=config.pad_id,
+            dropout=config.dropout.embedding,
+            gradient_checkpointing=config.gradient_checkpointing,
+        )
+        self.initialize(encoder)
+        return encoder
+
+    def part(self, kind: str, path: str, *given: Any, chosen: Choice | None = None) -> Any:
+        """A part, whose constructor may draw random numbers that depend on its path alone."""
+        import torch
+
+        # Not torch.manual_seed: it would also seed the generators of accelerators, for good.
+        torch.default_generator.manual_seed(seed_of(self.seed, "init", path))
+        return build_part(kind, chosen or getattr(self.config, kind), self.dims, *given)
+
+    def embedding(self) -> Any:
+        from variants.embedding import TokenEmbedding
+
+        config = self.config
+        if config.vocab_size is None:
+            return None
+        return TokenEmbedding(config.vocab_size, self.dims, config.pad_id, config.embedding_scale)
+
+    def positions(self) -> list[Any]:
+        count = self.dims.n_layers if self.config.position_per_layer else 1
+        return [self.part("position", f"positions.{layer}") for layer in range(count)]
+
+    def block(self, path: str, heads: "Heads") -> "Block":
+        from variants.block import Block
+        from variants.multihead import MultiHeadAttention
+
+        dropout = self.config.dropout
+        feedforward = self.part("feedforward", f"{path}.feedforward")
+        feedforward = None if feedforward.absent else feedforward
+        return Block(
+            MultiHeadAttention(self.dims, dropout.weights, heads),
+            feedforward,
+            self.joins(f"{path}.joins", sublayers=1 if feedforward is None else 2),
+            dropout.sublayer,
+        )
+
+    def joins(self, path: str, sublayers: int) -> "list[NormPlacement]":
+        """As many placements as it takes to join the sublayers of a block."""
+        from registry.registry import norm_placements
+
+        at_once = norm_placements[self.config.norm_placement.name].sublayers
+        return [
+            self.placement(f"{path}.{number}")
+            for number, _ in enumerate(range(0, sublayers, at_once))
+        ]
+
+    def placement(self, path: str) -> "NormPlacement":
+        return self.part("norm_placement", path, lambda: self.part("norm", f"{path}.norm"))
+
+    def final_norm(self) -> Any:
+        from registry.registry import norm_placements
+
+        wanted = norm_placements[self.config.norm_placement.name].final_norm
+        return self.part("norm", "final_norm") if wanted else None
+
+    def head(self) -> "nn.Linear | None":
+        from torch import nn
+
+        if self.config.n_classes is None:
+            return None
+        return nn.Linear(self.dims.d_model, self.config.n_classes, bias=self.dims.bias)
+
+    def mask(self) -> Any:
+        from variants.masks import Causal, Full
+
+        mask = build_mask(self.config.mask)
+        # Backends recognize these two by their class.
+        return next((simple for simple in (Full(), Causal()) if mask == simple), mask)
+
+    def reference(self, attention: Any) -> Any:
+        from variants.attentions import Attention, Explicit
+
+        shows = type(attention).with_weights is not Attention.with_weights
+        return attention if shows else Explicit(self.dims)
+
+    def initialize(self, encoder: "Encoder") -> None:
+        """Fill linear maps and tables, each from a generator of its own path."""
+        import torch
+
+        from variants.norm_placements import NormPlacement
+
+        initializer = self.part("initializer", "initializer")
+        placement = next(one for one in encoder.modules() if isinstance(one, NormPlacement))
+
+        def gain(path: str) -> float:
+            outer = 1.0 if initializer.depth_scaled else placement.gain(path)
+            return initializer.gain(path) * outer
+
+        own = [path for path, module in encoder.named_modules() if _initializes_itself(module)]
+        with torch.no_grad():
+            for path, module in encoder.named_modules():
+                if not any(path == mine or path.startswith(f"{mine}.") for mine in own):
+                    self._fill(path, module, initializer, gain)
+        if encoder.embedding is not None:
+            encoder.embedding.clear_pad()
+
+    def _fill(
+        self, path: str, module: "nn.Module", initializer: Any, gain: Callable[[str], float]
+    ) -> None:
+        from torch import nn
+
+        if isinstance(module, nn.Embedding):
+            initializer.table(module.weight, self._generator(f"{path}.weight"))
+        elif isinstance(module, nn.Linear):
+            initializer.matrix(module.weight, self._generator(f"{path}.weight"))
+            module.weight *= gain(path)
+            if module.bias is not None:  # pyright: ignore[reportUnnecessaryComparison]
+                generator = self._generator(f"{path}.bias")
+                initializer.bias(module.bias, module.in_features, generator)
+
+    def _generator(self, path: str) -> "torch.Generator":
+        import torch
+
+        return torch.Generator().manual_seed(seed_of(self.seed, "init", path))
+
+
+def _initializes_itself(module: "nn.Module") -> bool:
+    return bool(getattr(module, "initializes_itself", False))
+
+
+@contextmanager
+def threads(count: int = 1) -> Generator[None]:
+    """Compute with so many threads; around a block, or as a decorator of a function.
+
+    Numbers depend on it, and small tensors gain nothing from more than one: where other processes
+    want the cores too, threads that wait for each other take many times as long.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

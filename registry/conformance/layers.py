@@ -1,0 +1,219 @@
+"""Feed-forward layers, norms, norm placements, readouts and initializers."""
+
+# torch leaves types open, which strict checks would report as ours.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import math
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from registry.conformance.checks import Broken, insist, insist_same, promise
+from registry.conformance.subject import DIMS, WIDTH, Subject, only_for, vectors
+from registry.options import options_of
+from variants.norms.layernorm import LayerNorm
+
+
+@promise("feedforward")
+def tokens_do_not_see_one_another(subject: Subject) -> None:
+    """Each token by itself, in any number of leading axes, gets what it gets among others."""
+    layer, x = subject.moved(), vectors(2, 5, WIDTH)
+    together = layer(x)
+    for token in range(5):
+        for sample in range(2):
+            alone = layer(x[sample, token])
+            insist_same(alone, together[sample, token], f"token {token} by itself")
+
+
+@promise("feedforward")
+def a_given_d_ff_is_the_width_of_its_map_into_the_stream(subject: Subject) -> None:
+    """`to_model`, by which name initializers that scale by depth know it in every layer."""
+    names = [name for name, _, _ in options_of(subject.part)]
+    only_for("d_ff" in names, "it has no option d_ff")
+    only_for(subject.options.get("match") != "parameters", "its width follows from a plain layer's")
+    found = getattr(subject.with_options(d_ff=24).make(), "to_model", None)
+    if not isinstance(found, nn.Linear):
+        raise Broken(
+            "call the linear map into the stream to_model: initializers look for that name"
+        )
+    insist(found.in_features == 24, f"d_ff = 24, but to_model takes {found.in_features} channels")
+
+
+@promise("norm")
+def tokens_are_normalized_by_themselves(subject: Subject) -> None:
+    norm, x = subject.moved(), vectors(2, 5, WIDTH)
+    together = norm(x)
+    for token in range(5):
+        alone = norm(x[:1, token : token + 1])
+        insist_same(alone, together[:1, token : token + 1], f"token {token} by itself")
+        insist_same(norm(x[0, token]), together[0, token], f"token {token} without other axes")
+
+
+@promise("norm")
+def half_precision_neither_overflows_nor_drowns_in_eps(subject: Subject) -> None:
+    """States of ±300 and of size 0.05, in float16 and bfloat16, against float64."""
+    exact = subject.moved()
+    signs = vectors(8, WIDTH).sign()
+    for name, x in (("±300", 300 * signs), ("0.05", 0.05 * vectors(8, WIDTH))):
+        for dtype in (torch.float16, torch.bfloat16):
+            low = deepcopy(exact).to(dtype)
+            given = x.to(dtype)
+            found, expected = low(given), deepcopy(low).double()(given.double())
+            what = f"states of {name} in {dtype}"
+            insist(found.dtype == dtype, f"{what}: the result is {found.dtype}")
+            insist(found.isfinite().all(), f"{what}: the result is not finite")
+            error = ((found.double() - expected).norm() / expected.norm()).item()
+            insist(error < 2e-2, f"{what}: off by {error:.2g} of the result")
+
+
+@promise("norm")
+def a_row_of_zeros_stays_finite_with_its_gradient(subject: Subject) -> None:
+    norm, x = subject.moved(), torch.zeros(2, WIDTH).double().requires_grad_()
+    out = norm(x)
+    (gradient,) = torch.autograd.grad((out * vectors(2, WIDTH)).sum(), x)
+    insist(out.isfinite().all(), "the result is not finite")
+    insist(gradient.isfinite().all(), "the gradient is not finite")
+
+
+@promise("norm_placement")
+def the_stream_is_normalized_once(subject: Subject) -> None:
+    """A silent sublayer leaves the stream to a final norm as it was, or else normalized.
+
+    Where `final_norm` is True, x must come out bit for bit: the residual branch is the plain
+    stream. Where it is False, what comes out is a norm of x.
+    """
+    placement, x = subject.make().double(), 7 * vectors(2, 5, WIDTH) + 1
+    out = placement(x, *[torch.zeros_like] * placement.sublayers)
+    if subject.part.final_norm:
+        insist(torch.equal(out, x), "final_norm = True, but a silent sublayer changes the stream")
+    else:
+        expected = LayerNorm(DIMS).double()(x)
+        what = "final_norm = False: what a silent sublayer leaves, against the norm of the stream"
+        insist_same(out, expected, what, 1e-5)
+
+
+@promise("norm_placement")
+def what_leaves_the_encoder_is_normalized(subject: Subject) -> None:
+    """Each token has mean 0 and variance 1 as long as the norms keep their first weights."""
+    hidden = subject.fresh()(7 * vectors(2, 5, WIDTH).float()).hidden
+    insist_same(hidden.mean(-1), torch.zeros(2, 5), "the mean of a token's state", 1e-5)
+    variance = hidden.var(-1, unbiased=False)
+    insist_same(variance, torch.ones(2, 5), "the variance of a token's state", 1e-2)
+
+
+@promise("norm_placement")
+def each_sublayer_is_called_once_and_joins_the_stream(subject: Subject) -> None:
+    """Both the stream and what the sublayer says reach the result, with their gradients."""
+    placement, x = subject.moved(), vectors(2, 5, WIDTH).requires_grad_()
+    seen: list[Tensor] = []
+    said = [vectors(2, 5, WIDTH, seed=n + 1).requires_grad_() for n in range(placement.sublayers)]
+
+    def says(words: Tensor) -> Callable[[Tensor], Tensor]:
+        def sublayer(y: Tensor) -> Tensor:
+            seen.append(y)
+            return words + 0 * y
+
+        return sublayer
+
+    out = placement(x, *map(says, said))
+    insist(len(seen) == len(said), f"{len(said)} sublayers are called {len(seen)} times")
+    for y in seen:
+        insist(y.shape == x.shape, f"a sublayer sees shape {tuple(y.shape)}")
+    loss = (out * vectors(2, 5, WIDTH, seed=9)).sum()
+    stream, *branches = torch.autograd.grad(loss, [x, *said])
+    for branch in branches:
+        insist(branch.abs().amax(-1).gt(0).all(), "what a sublayer says is lost")
+    insist(stream.abs().amax(-1).gt(0).all(), "the stream does not reach the result")
+
+
+@promise("norm_placement")
+def tokens_join_by_themselves(subject: Subject) -> None:
+    placement, x = subject.moved(), vectors(2, 5, WIDTH)
+    doubling = [_twice] * placement.sublayers
+    together = placement(x, *doubling)
+    for token in range(5):
+        one = slice(token, token + 1)
+        insist_same(placement(x[:1, one], *doubling), together[:1, one], f"token {token} by itself")
+
+
+def _twice(y: Tensor) -> Tensor:
+    return 2 * y
+
+
+KEEP = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 0, 1, 1, 1], [0, 1, 0, 1, 0]]).bool()
+
+
+@promise("readout")
+def only_real_tokens_are_read(subject: Subject) -> None:
+    """One vector a sequence, or one a token; padding in any place changes nothing."""
+    readout = subject.moved()
+    hidden = vectors(4, 5, WIDTH).masked_fill(~KEEP.unsqueeze(-1), 0.0)
+    out = readout(hidden, KEEP)
+    shapes = ((4, WIDTH), (4, 5, WIDTH))
+    insist(tuple(out.shape) in shapes, f"it has shape {tuple(out.shape)}, not {shapes}")
+    for row, keep in enumerate(KEEP):
+        alone = readout(hidden[row : row + 1, keep], None)
+        real = out[row : row + 1, keep] if out.ndim == 3 else out[row : row + 1]
+        insist_same(real, alone, f"sequence {row} with and without its pads")
+
+
+@promise("readout")
+def a_sequence_without_real_tokens_reads_zero(subject: Subject) -> None:
+    readout, hidden = subject.moved(), torch.zeros(2, 5, WIDTH).double()
+    hidden[1] = vectors(5, WIDTH)
+    hidden.requires_grad_()
+    out = readout(hidden, torch.tensor([[False] * 5, [True] * 5]))
+    (gradient,) = torch.autograd.grad((out * vectors(*out.shape)).sum(), hidden)
+    insist(out[0].eq(0).all(), "it reads something else than 0")
+    insist(out[1].ne(0).any(), "a sequence of real tokens reads 0")
+    insist(gradient.isfinite().all(), "a gradient is not finite")
+
+
+Fill = Callable[[Any, Tensor, torch.Generator], None]
+FILLS: dict[str, tuple[tuple[int, ...], Fill]] = {
+    "matrix": ((24, 16), lambda part, weight, source: part.matrix(weight, source)),
+    "table": ((12, 16), lambda part, weight, source: part.table(weight, source)),
+    "bias": ((24,), lambda part, weight, source: part.bias(weight, 16, source)),
+}
+
+
+def _filled(subject: Subject, what: str, seed: int) -> Tensor:
+    shape, fill = FILLS[what]
+    weight = torch.full(shape, math.nan)
+    fill(subject.make(), weight, torch.Generator().manual_seed(seed))
+    return weight
+
+
+@promise("initializer")
+def every_number_is_filled(subject: Subject) -> None:
+    for what in FILLS:
+        insist(_filled(subject, what, 0).isfinite().all(), f"{what} leaves numbers unfilled")
+
+
+@promise("initializer")
+def numbers_come_from_the_given_generator_alone(subject: Subject) -> None:
+    before = torch.get_rng_state()
+    for what in FILLS:
+        first, again, other = (_filled(subject, what, seed) for seed in (1, 1, 2))
+        insist(torch.equal(first, again), f"{what}: one generator gives two fillings")
+        drawn = what != "bias" and first.std() > 0
+        insist(not (drawn and torch.equal(first, other)), f"{what}: the generator is not used")
+    insist(torch.equal(torch.get_rng_state(), before), "a global generator is used")
+
+
+@promise("feedforward", "norm", "norm_placement", "readout")
+def its_input_is_left_as_it_is(subject: Subject) -> None:
+    part, x = subject.moved(), vectors(4, 5, WIDTH)
+    before = x.clone()
+    match subject.kind:
+        case "norm_placement":
+            part(x, *[_twice] * part.sublayers)
+        case "readout":
+            part(x, KEEP)
+        case _:
+            part(x)
+    insist(torch.equal(x, before), "its input is changed in place")

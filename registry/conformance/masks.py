@@ -1,0 +1,118 @@
+"""Masks: one rule in every form, the laws of the algebra, and no influence of what is forbidden."""
+
+# torch leaves types open, which strict checks would report as ours.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import pickle
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from registry.conformance import encoders
+from registry.conformance.checks import Broken, insist, promise
+from registry.conformance.subject import HEADS, Subject, only_for
+from registry.options import holds_tensor, options_of
+from registry.registry import registry_of
+from variants.masks import Causal, Full, Mask, Window
+from variants.masks.testing import assert_no_leak
+
+
+def _sizes(mask: Mask) -> tuple[int, int, int, int]:
+    """Sizes at which the mask can be asked: its own, or two rows, two heads and eight tokens."""
+    own = mask.sizes(None, None, default=8)
+    return max(own.batch, 2) if own.batch == 1 else own.batch, HEADS, own.queries, own.keys
+
+
+def _cells(mask: Mask) -> Tensor:
+    sizes = _sizes(mask)
+    return mask.dense(*sizes).expand(sizes)
+
+
+@promise()
+def cells_are_boolean_and_broadcast(subject: Subject) -> None:
+    """`dense` gives bool of four axes, each as long as was asked, or 1; True = may attend."""
+    mask: Mask = subject.make()
+    sizes, cells = _sizes(mask), mask.dense(*_sizes(mask))
+    insist(cells.dtype == torch.bool, f"dense gives {cells.dtype}")
+    shape = tuple(cells.shape)
+    fits = len(shape) == 4 and all(n in (1, size) for n, size in zip(shape, sizes, strict=True))
+    insist(fits, f"dense gives shape {shape} for sizes {sizes}")
+
+
+@promise()
+def every_form_tells_the_same_cells(subject: Subject) -> None:
+    """`rows`, `chunk` and `mask_mod` against `dense`."""
+    mask: Mask = subject.make()
+    sizes, cells = _sizes(mask), _cells(mask)
+    some = torch.tensor([2, 0])
+    rows = mask.rows(some, *sizes).expand(*sizes[:2], 2, sizes[3])
+    insist(torch.equal(rows, cells[:, :, some]), "rows differs from dense")
+    chunk = mask.chunk(slice(1, 3), *sizes).expand(*sizes[:2], 2, sizes[3])
+    insist(torch.equal(chunk, cells[:, :, 1:3]), "chunk differs from dense")
+    rule = mask.mask_mod(sizes[2], sizes[3])
+    at = torch.cartesian_prod(*(torch.arange(size) for size in sizes)).unbind(-1)
+    told = rule(*at).expand(len(at[0]))
+    insist(torch.equal(told, cells[at]), "mask_mod differs from dense")
+
+
+@promise()
+def it_obeys_the_laws_of_the_algebra(subject: Subject) -> None:
+    mask, again, other = subject.make(), subject.make(), Causal("last") & Window(radius=1)
+    laws: dict[str, tuple[Any, Any]] = {
+        "mask == the same mask built again": (mask, again),
+        "~~mask == mask": (~~mask, mask),
+        "mask & mask == mask": (mask & mask, mask),
+        "mask | mask == mask": (mask | mask, mask),
+        "mask & Full() == mask": (mask & Full(), mask),
+        "mask & ~mask == ~Full()": (mask & ~mask, ~Full()),
+        "mask | ~mask == Full()": (mask | ~mask, Full()),
+        "mask & other == other & mask": (mask & other, other & mask),
+        "~(mask & other) == ~mask | ~other": (~(mask & other), ~mask | ~other),
+        "a pickled mask is the same": (pickle.loads(pickle.dumps(mask)), mask),
+    }
+    for law, (left, right) in laws.items():
+        insist(left == right, f"{law} does not hold")
+        insist(hash(left) == hash(right), f"{law}, but their hashes differ")
+    cells, beside = _cells(mask), other.dense(*_sizes(mask))
+    insist(torch.equal(_cells(~mask), ~cells), "~mask is not the complement of its cells")
+    insist(torch.equal(_cells(mask & other), cells & beside), "& is not that of the cells")
+    insist(torch.equal(_cells(mask | other), cells | beside), "| is not that of the cells")
+
+
+@promise()
+def what_it_forbids_has_no_influence_in_any_backend(subject: Subject) -> None:
+    """What it allows has; found by replacing each token and by the gradient of each output.
+
+    In any backend that takes the mask.
+    """
+    mask = subject.make()
+    for name, backend in registry_of("attention").items():
+        attention = Subject(registry_of("attention"), backend, {})
+        if not attention.takes(mask):
+            continue
+        encoder = attention.encoder(n_layers=1)
+        try:
+            assert_no_leak(encoder, mask)
+        except AssertionError as error:
+            raise Broken(f"{name}: {str(error).splitlines()[0]}") from error
+
+
+@promise()
+def padding_changes_nothing_for_real_tokens(subject: Subject) -> None:
+    """On either side, for an encoder with this mask in its config."""
+    _only_in_configs(subject)
+    encoders.a_sample_alone_equals_itself_in_any_batch(subject)
+
+
+@promise(dear=True)
+def it_is_captured_whole_by_dynamo(subject: Subject) -> None:
+    """In an encoder with this mask in its config."""
+    _only_in_configs(subject)
+    encoders.it_is_captured_whole_by_dynamo(subject)
+
+
+def _only_in_configs(subject: Subject) -> None:
+    tensors = any(holds_tensor(annotation) for _, annotation, _ in options_of(subject.part))
+    only_for(not tensors, "it is made of a tensor, so it goes to the call, not into a config")

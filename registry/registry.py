@@ -1,0 +1,340 @@
+"""Tables: the classes of one kind under their names.
+
+A table knows its built-in names from the file names of its folder, so that listing them imports
+nothing. A class is imported when it is asked for. Installed packages may add more
+(`registry.plugins`). A table announces itself in `REGISTRIES` when it is
+created, so any package can add a kind of its own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import sys
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from registry.errors import DuplicateNameError, UnknownNameError
+from registry.plugins import load_installed
+
+PartClass = TypeVar("PartClass", bound=type)
+
+INTERACTIVE = "<interactive>"
+"""Stands for the file of a class that was typed at a prompt."""
+
+REGISTRIES: dict[str, Registry] = {}
+
+
+class InstalledParts:
+    """The parts of installed packages: imported once, when they are first needed."""
+
+    joined = False
+
+    def join(self) -> None:
+        if self.joined:
+            return
+        self.joined = True  # parts ask their tables while they join
+        try:
+            load_installed(register)
+        except BaseException:
+            self.joined = False  # a broken package is told each time, until it is mended
+            raise
+
+
+INSTALLED = InstalledParts()
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a class comes from: its module, qualified name and source file."""
+
+    module: str
+    qualname: str
+    file: str
+
+    @classmethod
+    def of(cls, part: type) -> Origin:
+        try:
+            file = inspect.getfile(part)
+        except (TypeError, OSError):
+            file = INTERACTIVE
+        return cls(part.__module__, part.__qualname__, file)
+
+    def is_that_of(self, other: Origin) -> bool:
+        """Is it one class, perhaps under two module names, as when a script imports itself?"""
+        same_file = self.file == other.file != INTERACTIVE
+        return self.qualname == other.qualname and (self.module == other.module or same_file)
+
+    def __str__(self) -> str:
+        return f"{self.qualname} in {self.file}"
+
+
+class Registry(Mapping[str, type]):
+    """The classes of one kind, by name.
+
+    Args:
+        kind: The singular: config key and command word, such as "position".
+        plural: The plural: folder and table, such as "positions".
+        contract: Where the base class lives, as "package.module:Class".
+        package: The package whose modules hold one built-in class each, file stem = name.
+        not_parts: Modules of that package that hold no part.
+        about: One sentence: what a part of this kind does.
+        promises: Modules with the promises that its parts keep (`registry.conformance`).
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        plural: str,
+        contract: str,
+        package: str,
+        not_parts: frozenset[str] = frozenset(),
+        about: str = "",
+        promises: tuple[str, ...] = (),
+    ) -> None:
+        self.kind, self.plural, self.package, self.about = kind, plural, package, about
+        self.promises = promises
+        self._contract = contract
+        self._builtin = self._stems(
+            frozenset({contract.split(":")[0].rsplit(".", 1)[1]}) | not_parts
+        )
+        self._added: dict[str, type] = {}
+        REGISTRIES[kind] = self
+
+    def _stems(self, not_parts: frozenset[str]) -> frozenset[str]:
+        spec = importlib.util.find_spec(self.package)
+        if spec is None or spec.submodule_search_locations is None:
+            raise ModuleNotFoundError(f"{self.package} is not a package")
+        found = (module.name for module in pkgutil.iter_modules(spec.submodule_search_locations))
+        return frozenset(stem for stem in found if stem not in not_parts and stem[0] != "_")
+
+    @property
+    def contract(self) -> type[Any]:
+        """The base class of the kind."""
+        module, name = self._contract.split(":")
+        return getattr(importlib.import_module(module), name)
+
+    def __getitem__(self, name: Any) -> type[Any]:
+        if not isinstance(name, str):
+            raise TypeError(f"a {self.kind} is asked for by its name; got {name!r}")
+        if name not in self:
+            raise UnknownNameError(self.kind, name, sorted(self))
+        return self._added[name] if name in self._added else self._load(name)
+
+    def __contains__(self, name: object) -> bool:
+        if name not in self._added and name not in self._builtin:
+            INSTALLED.join()
+        return name in self._added or name in self._builtin
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The class of a name, or the default where there is none."""
+        try:
+            return self[key]
+        except UnknownNameError:
+            return default
+
+    def __iter__(self) -> Iterator[str]:
+        INSTALLED.join()
+        return iter(sorted({*self._added, *self._builtin}))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def is_builtin(self, name: str) -> bool:
+        """Does this name belong to a part that ships with the package?"""
+        return name in self._builtin
+
+    def _load(self, stem: str) -> type:
+        module = importlib.import_module(f"{self.package}.{stem}")
+        for value in vars(module).values():
+            if (
+                isinstance(value, type)
+                and issubclass(value, self.contract)
+                and value.__module__ == module.__name__
+                and vars(value).get("name") == stem
+            ):
+                return value
+        raise LookupError(f"{module.__file__} holds no {self.kind} with name = {stem!r}")
+
+    def add(self, part: type) -> None:
+        """Enter a class under its `name`.
+
+        Raises:
+            TypeError: If the class does not extend the contract or has no name of its own.
+            DuplicateNameError: If another class holds the name. The same class defined again
+                (same qualified name in the same module or file, as when a notebook cell is run
+                twice) replaces.
+        """
+        name = vars(part).get("name")
+        if not issubclass(part, self.contract):
+            raise TypeError(f"a {self.kind} extends {self.contract.__name__}; got {part!r}")
+        if not isinstance(name, str) or not name.isidentifier():
+            raise TypeError(
+                f"a registered class says its name: give {part.__qualname__} a class attribute "
+                f'such as name = "{part.__qualname__.lower()}"; got {name!r}'
+            )
+        if name in self:
+            self._refuse_other(name, part)
+        self._added[name] = part
+
+    def _refuse_other(self, name: str, part: type) -> None:
+        old, new = Origin.of(self[name]), Origin.of(part)
+        if not new.is_that_of(old):
+            raise DuplicateNameError(
+                f"two classes claim the {self.kind} name {name!r}: {old} and {new}; rename one"
+            )
+
+    def discard(self, name: str) -> None:
+        """Forget an added class; built-in ones stay."""
+        self._added.pop(name, None)
+
+    @property
+    def added(self) -> dict[str, type]:
+        """The classes that are not built in; a table can be given another set of them."""
+        return dict(self._added)
+
+    @added.setter
+    def added(self, parts: Mapping[str, type]) -> None:
+        self._added = dict(parts)
+
+
+def registry_of(word: str) -> Registry:
+    """The table of a kind, by its singular or plural name."""
+    for table in REGISTRIES.values():
+        if word in (table.kind, table.plural):
+            return table
+    raise UnknownNameError("kind", word, sorted(REGISTRIES))
+
+
+def registry_for(part: type[Any]) -> Registry:
+    """The table of the kind that a class extends.
+
+    Raises:
+        TypeError: If it extends the contract of no kind.
+    """
+    for table in REGISTRIES.values():
+        if isinstance(part, type) and issubclass(part, table.contract):  # pyright: ignore
+            return table
+    kinds = ", ".join(table.contract.__name__ for table in REGISTRIES.values())
+    raise TypeError(f"a registered class extends one of {kinds}; {part!r} extends none of them")
+
+
+def register(part: PartClass) -> PartClass:
+    """Enter a class into the table of its kind; the kind follows from its base class.
+
+    Raises:
+        TypeError: If it extends the contract of no kind.
+        DuplicateNameError: If another class holds the name.
+    """
+    registry_for(part).add(part)
+    return part
+
+
+def _checks(*modules: str) -> tuple[str, ...]:
+    return tuple(f"registry.conformance.{module}" for module in modules)
+
+
+OF_ENCODERS = _checks("encoders", "weights", "declarations")
+
+positions = Registry(
+    kind="position",
+    plural="positions",
+    contract="variants.positions.position:Position",
+    package="variants.positions",
+    about="tells the encoder where its tokens are",
+    promises=(*_checks("positions"), *OF_ENCODERS),
+)
+feedforwards = Registry(
+    kind="feedforward",
+    plural="feedforwards",
+    contract="variants.feedforwards.feedforward:FeedForward",
+    package="variants.feedforwards",
+    about="works on each token alone",
+    promises=(*_checks("layers"), *OF_ENCODERS),
+)
+norms = Registry(
+    kind="norm",
+    plural="norms",
+    contract="variants.norms.norm:Norm",
+    package="variants.norms",
+    about="brings each token's vector to a standard size",
+    promises=(*_checks("layers"), *OF_ENCODERS),
+)
+norm_placements = Registry(
+    kind="norm_placement",
+    plural="norm_placements",
+    contract="variants.norm_placements.norm_placement:NormPlacement",
+    package="variants.norm_placements",
+    about="joins a sublayer to the residual stream",
+    promises=(*_checks("layers"), *OF_ENCODERS),
+)
+masks = Registry(
+    kind="mask",
+    plural="masks",
+    contract="variants.masks.mask:Mask",
+    package="variants.masks",
+    about="says which keys each query may attend to",
+    not_parts=frozenset({"testing"}),
+    promises=_checks("masks", "declarations"),
+)
+attentions = Registry(
+    kind="attention",
+    plural="attentions",
+    contract="variants.attentions.attention:Attention",
+    package="variants.attentions",
+    about="computes attention (a backend)",
+    promises=(*_checks("attentions"), *OF_ENCODERS),
+)
+readouts = Registry(
+    kind="readout",
+    plural="readouts",
+    contract="variants.readouts.readout:Readout",
+    package="variants.readouts",
+    about="reads one vector a sequence, or one a token, from the final states",
+    promises=(*_checks("layers"), *OF_ENCODERS),
+)
+initializers = Registry(
+    kind="initializer",
+    plural="initializers",
+    contract="variants.initializers.initializer:Initializer",
+    package="variants.initializers",
+    about="sets the weights before training",
+    promises=_checks("layers", "weights", "declarations"),
+)
+
+
+@contextmanager
+def isolated() -> Generator[None]:
+    """Forget afterwards what is registered inside, whole tables included.
+
+    Modules that registered it are forgotten too, so that importing them again registers again.
+
+    >>> from registry import isolated, positions, register
+    >>> from variants.positions import Position
+    >>> with isolated():
+    ...     mine = register(type("Mine", (Position,), {"name": "mine"}))
+    ...     "mine" in positions
+    True
+    >>> "mine" in positions
+    False
+    """
+    before = dict(REGISTRIES)
+    added = {kind: table.added for kind, table in before.items()}
+    modules, joined = set(sys.modules), INSTALLED.joined
+    try:
+        yield
+    finally:
+        INSTALLED.joined = joined
+        homes = {table.package for kind, table in REGISTRIES.items() if kind not in before}
+        REGISTRIES.clear()
+        REGISTRIES.update(before)
+        for kind, table in before.items():
+            dropped = set(table.added.values()) - set(added[kind].values())
+            homes |= {part.__module__ for part in dropped}
+            table.added = added[kind]
+        for module in homes - modules:
+            sys.modules.pop(module, None)

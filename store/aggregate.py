@@ -1,0 +1,150 @@
+"""Confidence intervals for a mean and for a share."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+
+from store.errors import StoreError
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its bounds, in the unit of the values; None where `n` is too small."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+def t_interval(values: Iterable[float], level: float = 0.95) -> Interval:
+    r"""Return the mean of independent values with its Student interval.
+
+    $\bar x \pm t_{n-1} \, s / \sqrt n$, where s has n - 1 below it. One value has no bounds.
+
+    Raises:
+        StoreError: If there is no value, one is not finite, or the level is not in (0, 1).
+    """
+    found = list(map(float, values))
+    _check_level(level)
+    if not found:
+        raise StoreError("an interval needs at least one value; got none")
+    if not all(map(math.isfinite, found)):
+        raise StoreError(f"an interval needs finite values; got {found}")
+    n, mean = len(found), mean_of(found)
+    if n == 1:
+        return Interval(mean, None, None, 1)
+    if len(set(found)) == 1:
+        return Interval(mean, mean, mean, n)
+    variance = math.fsum([(value - mean) ** 2 for value in found]) / (n - 1)
+    half = t_quantile((1 + level) / 2, n - 1) * math.sqrt(variance / n)
+    return Interval(mean, mean - half, mean + half, n)
+
+
+def mean_of(values: Sequence[float]) -> float:
+    """Return the mean of one or more values; of equal ones that value, free of rounding."""
+    return values[0] if len(set(values)) == 1 else math.fsum(values) / len(values)
+
+
+def wilson(k: int, n: int, level: float = 0.95) -> Interval:
+    r"""Return the share k of n with its Wilson score interval; `mean` is k / n.
+
+    $\frac{p + z^2/2n \pm z \sqrt{p(1-p)/n + z^2/4n^2}}{1 + z^2/n}$, inside [0, 1] for every k.
+
+    Source: Wilson 1927, doi:10.1080/01621459.1927.10502953.
+
+    Raises:
+        StoreError: If not 0 <= k <= n and n >= 1, or the level is not in (0, 1).
+    """
+    _check_level(level)
+    if not (n >= 1 and 0 <= k <= n):
+        raise StoreError(f"a share needs 0 <= k <= n and n >= 1; got k={k}, n={n}")
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    share = k / n
+    middle = share + z**2 / (2 * n)
+    half = z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    scale = 1 + z**2 / n
+    # At the ends the bound is exact, where the formula would be off by one rounding.
+    low = 0.0 if k == 0 else (middle - half) / scale
+    high = 1.0 if k == n else (middle + half) / scale
+    return Interval(share, low, high, n)
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise StoreError(f"a level lies between 0 and 1; got {level}")
+
+
+STEPS = 200
+SMALLEST = 1e-300
+
+
+@lru_cache(maxsize=1024)
+def t_quantile(p: float, freedom: int) -> float:
+    r"""Return the t below which a share p of Student's distribution lies.
+
+    It solves $1 - \tfrac12 I_{\nu / (\nu + t^2)}(\nu / 2, 1/2) = p$ by halving, for p ≥ 0.5.
+
+    Args:
+        p: A share between 0.5 and 1.
+        freedom: Degrees of freedom ν, at least 1.
+
+    Raises:
+        ValueError: If p or the degrees of freedom are out of range.
+    """
+    if not (0.5 <= p < 1 and freedom >= 1):
+        raise ValueError(f"a quantile needs 0.5 <= p < 1 and freedom >= 1; got {p}, {freedom}")
+    low, high = 0.0, 1.0
+    while _share_above(high, freedom) > 1 - p:
+        low, high = high, 2 * high
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if _share_above(middle, freedom) > 1 - p:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _share_above(t: float, freedom: int) -> float:
+    square = t * t
+    rest = square / (freedom + square)
+    return _incomplete_beta(freedom / (freedom + square), rest, freedom / 2, 0.5) / 2
+
+
+def _incomplete_beta(x: float, rest: float, a: float, b: float) -> float:
+    """The regularized incomplete beta function at x = 1 - rest, by DLMF 8.17.22."""
+    if x == 0 or rest == 0:
+        return x
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _incomplete_beta(rest, x, b, a)
+    log_front = a * math.log(x) + b * math.log(rest) - math.log(a)
+    log_front += math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    return math.exp(log_front) * _fraction(x, a, b)
+
+
+def _fraction(x: float, a: float, b: float) -> float:
+    """1 / (1 + d1 / (1 + d2 / (1 + …))), by the method of Lentz."""
+    value, c, d = 1.0, 1.0, 0.0
+    for step in range(STEPS):
+        m = step // 2
+        if step == 0:
+            term = 1.0
+        elif step % 2 == 0:
+            term = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        else:
+            term = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        d = 1 / _not_zero(1 + term * d)
+        c = _not_zero(1 + term / c)
+        value *= c * d
+        if abs(c * d - 1) < 1e-16:
+            break
+    return value - 1
+
+
+def _not_zero(value: float) -> float:
+    return value if abs(value) > SMALLEST else SMALLEST

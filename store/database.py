@@ -1,0 +1,497 @@
+"""Engines: how a database is opened, and what is said when it cannot be."""
+
+import json
+import os
+import random
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar, cast
+from urllib.parse import quote, unquote
+
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    ExceptionContext,
+    create_engine,
+    event,
+    inspect,
+    make_url,
+    text,
+)
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import NullPool
+
+from store.errors import DamagedError, StoreError
+from store.models import VERSION_TABLE
+
+__all__ = ["StoreError", "install_sqlite_hooks", "make_engine", "transact"]
+
+BUSY_SECONDS = 60
+RETRIES = 5
+
+T = TypeVar("T")
+
+
+def make_engine(url: str, *, readonly: bool = False) -> Engine:
+    """Open a database by its URL, such as `sqlite:///sandbox.db` (relative to the current folder).
+
+    A writing SQLite engine keeps a write-ahead log, waits up to 60 s for a lock, checks foreign
+    keys and begins every transaction as a writer, so that what it reads stays true until it
+    commits. A read-only engine cannot change or create anything. PostgreSQL works as well.
+
+    Raises:
+        StoreError: If the URL is malformed, or the file cannot be opened or is not SQLite.
+    """
+    parsed = _parse(url)
+    if parsed.get_backend_name() != "sqlite":
+        return _server_engine(parsed, readonly)
+    path = _sqlite_path(parsed)
+    _check_file(path, must_exist=readonly)
+    if not readonly:
+        engine = create_engine(parsed, json_deserializer=from_json)
+        install_sqlite_hooks(engine)
+        return _probe(engine)
+    database = f"file:{quote(str(path.absolute()))}"
+    engine = create_engine(
+        URL.create("sqlite", database=database, query={"mode": "ro", "uri": "true"}),
+        json_deserializer=from_json,
+    )
+    event.listen(engine, "connect", _prepare_reader)
+    event.listen(engine, "begin", _begin_reader)
+    return _probe(engine)
+
+
+def exists(url: str) -> bool:
+    """Tell whether a SQLite URL names a file that is there; a server is taken to be.
+
+    Raises:
+        StoreError: If the URL is malformed.
+    """
+    parsed = _parse(url)
+    return parsed.get_backend_name() != "sqlite" or _sqlite_path(parsed).exists()
+
+
+def install_sqlite_hooks(engine: Engine) -> None:
+    """Make an engine a well-behaved writer of a shared SQLite file; others are left alone.
+
+    Connections that are open already keep their old manners: call `engine.dispose()` after it.
+    """
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _prepare_writer)
+        event.listen(engine, "begin", _begin_writer)
+
+
+def transact(engine: Engine, work: Callable[[Session], T]) -> T:
+    """Run `work` in one short transaction, again if the database stayed locked.
+
+    `work` may run more than once, so it must keep no state outside the session.
+
+    Raises:
+        StoreError: If the database refuses; nothing is written then.
+    """
+    for attempt in range(RETRIES):
+        try:
+            with Session(engine) as session, session.begin():
+                return work(session)
+        except DBAPIError as error:
+            if not _is_locked(error) or attempt == RETRIES - 1:
+                raise StoreError(explain(engine.url, error)) from error
+            time.sleep(random.uniform(0, 0.1 * 2**attempt))
+        except SQLAlchemyError as error:
+            raise StoreError(explain(engine.url, error)) from error
+    raise AssertionError("the last attempt returns or raises")
+
+
+@contextmanager
+def reading(engine: Engine) -> Generator[Session]:
+    """Open one transaction that reads for as long as it is needed.
+
+    Raises:
+        StoreError: If the database refuses.
+    """
+    try:
+        with Session(engine) as session, session.begin():
+            yield session
+    except SQLAlchemyError as error:
+        raise StoreError(explain(engine.url, error)) from error
+
+
+def explain(url: URL, error: SQLAlchemyError) -> str:
+    """Say in one line what a database refused."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    code = _code(error)
+    beside = "; SQLite keeps a log beside the file, so its folder must be writable"
+    tail = beside if code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) else ""
+    return f"{shown(url)}: {' '.join(str(cause).split())}{tail}"
+
+
+def shown(url: URL) -> str:
+    """Return a URL as it may be printed: the path of a file, or the URL without its password."""
+    if url.get_backend_name() == "sqlite" and url.database:
+        path = url.database.removeprefix("file:")
+        return path if path == url.database else unquote(path)
+    return url.render_as_string(hide_password=True)
+
+
+def _parse(url: str) -> URL:
+    hidden = re.sub(r":[^:/@]*@", ":***@", url)
+    try:
+        parsed = make_url(url)
+        parsed.get_dialect()
+    except (ArgumentError, NoSuchModuleError, ValueError) as error:
+        raise StoreError(
+            f"{hidden!r} is not a database URL; write one like sqlite:///sandbox.db "
+            f"or postgresql+psycopg://user@host/name"
+        ) from error
+    if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+        raise StoreError(f"{hidden!r}: only sqlite and postgresql databases can hold results")
+    return parsed
+
+
+def _server_engine(url: URL, readonly: bool) -> Engine:
+    try:
+        # A reader is often not closed; it keeps no connection, so that none is left open.
+        kept = {"poolclass": NullPool} if readonly else {"pool_pre_ping": True}
+        engine = create_engine(url, **kept)
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            f"{shown(url)} needs the Python package {error.name!r}, which is not installed"
+        ) from error
+    return engine.execution_options(postgresql_readonly=True) if readonly else engine
+
+
+def _sqlite_path(url: URL) -> Path:
+    name = url.database
+    if not name or name == ":memory:" or url.query.get("mode") == "memory":
+        raise StoreError(
+            "a database in memory cannot be shared between workers; "
+            "name a file, such as sqlite:///sandbox.db"
+        )
+    if name.startswith("file:"):
+        raise StoreError(f"{name!r} is a SQLite file URI; write sqlite:///PATH instead")
+    return Path(name)
+
+
+def _check_file(path: Path, *, must_exist: bool) -> None:
+    try:
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise StoreError(f"{path} cannot be opened: {error.strerror or error}") from error
+    if path.is_dir():
+        raise StoreError(f"{path} is a directory; name a database file in it")
+    if not path.exists():
+        if must_exist:
+            raise StoreError(
+                f"{path} does not exist; run a study first or name another with --storage"
+            )
+        if not path.parent.is_dir():
+            raise StoreError(f"{path} cannot be created: {path.parent} is not a directory")
+        return
+    # Never open the file here: closing it would drop the locks that SQLite holds on it for other
+    # connections of this process, and these would then read a file that changes under them.
+    if not os.access(path, os.R_OK):
+        raise StoreError(f"{path} cannot be read: permission denied")
+
+
+def _probe(engine: Engine) -> Engine:
+    """Return the engine once SQLite has opened its file and found a database in it."""
+    event.listen(engine, "handle_error", partial(name_damage, shown(engine.url)))
+    for attempt in range(RETRIES):
+        try:
+            with engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA schema_version")
+            break
+        except DBAPIError as error:
+            # Two that make one file at once: the change to a log beside it does not wait.
+            if _is_locked(error) and attempt < RETRIES - 1:
+                time.sleep(random.uniform(0, 0.1 * 2**attempt))
+                continue
+            if _code(error) == sqlite3.SQLITE_NOTADB:
+                raise StoreError(f"{shown(engine.url)} is not a SQLite database") from error
+            damaged = _code(error) == sqlite3.SQLITE_CORRUPT
+            raise (DamagedError if damaged else StoreError)(explain(engine.url, error)) from error
+        except UnicodeDecodeError as error:  # as a new connection is prepared
+            raise DamagedError(f"{shown(engine.url)} is damaged: {NOT_UTF8}") from error
+    return engine
+
+
+def _code(error: SQLAlchemyError) -> int:
+    """Return SQLite's code; the driver's own errors, as of text that is not UTF-8, have none."""
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    return getattr(cause, "sqlite_errorcode", 0)
+
+
+def _is_locked(error: DBAPIError) -> bool:
+    # The low byte is the primary code; extended ones such as BUSY_SNAPSHOT sit above it.
+    return _code(error) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _prepare_writer(connection: sqlite3.Connection, record: object) -> None:
+    # The driver would begin only before the first write, after the reads that the write rests on.
+    connection.isolation_level = None
+    # The timeout comes first: the change to a write-ahead log needs a lock itself.
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin_writer(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _prepare_reader(connection: sqlite3.Connection, record: object) -> None:
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
+    connection.execute("PRAGMA query_only = ON")
+
+
+def _begin_reader(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN")
+
+
+NOT_UTF8 = "it holds text that is not UTF-8"
+
+
+def from_json(text: str) -> Any:
+    """Read a JSON column.
+
+    Raises:
+        DamagedError: If it is no JSON.
+    """
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise DamagedError(
+            f"the database is damaged: a value that should be JSON is not ({error}); "
+            "`python -m store check` says more"
+        ) from error
+
+
+def name_damage(place: str, context: ExceptionContext) -> None:
+    """Say which file is damaged, where the driver could not even read SQLite's message.
+
+    SQLite quotes what is wrong with a schema, in bytes that need not be text.
+
+    Raises:
+        DamagedError: If that is what went wrong.
+    """
+    if isinstance(context.original_exception, UnicodeDecodeError):
+        raise DamagedError(f"{place} is damaged: {NOT_UTF8}")
+
+
+SCHEMA_VERSION = "0003"
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def opened(engine: Engine, *checks: Callable[[Engine], None]) -> Engine:
+    """Return the engine after the checks; an engine that fails one is closed."""
+    try:
+        for check in checks:
+            check(engine)
+    except StoreError:
+        engine.dispose()
+        raise
+    return engine
+
+
+def create_tables(engine: Engine) -> None:
+    """Make our tables where they are missing; what others keep in the database is not touched.
+
+    Raises:
+        StoreError: If the database is damaged or its tables are of another version.
+    """
+    check_pages(engine)
+    # In one transaction, begun as a writer: of several that create at once, the first does.
+    transact(engine, _create_if_missing)
+    require_tables(engine)
+
+
+def require_tables(engine: Engine) -> None:
+    """Refuse a database that does not hold our tables in the version that this code knows.
+
+    Raises:
+        StoreError: If there are none, or they are older or newer; both versions are named.
+    """
+    place = shown(engine.url)
+    found = transact(engine, _read_version)
+    if found is None:
+        raise StoreError(f"{place} holds no encoder-sandbox tables")
+    if found < SCHEMA_VERSION:
+        raise StoreError(
+            f"{place} has tables of version {found}, this code needs {SCHEMA_VERSION}; "
+            f"run python -m store upgrade --storage URL, which keeps a copy"
+        )
+    if found > SCHEMA_VERSION:
+        raise StoreError(
+            f"{place} has tables of version {found}, this code knows {SCHEMA_VERSION}; "
+            f"update encoder-sandbox"
+        )
+
+
+def refuse_other_version(url: str) -> None:
+    """Refuse a database of another version without a change to it; one that is not there passes.
+
+    Raises:
+        StoreError: If its tables are older or newer, or it cannot be opened.
+    """
+    if not exists(url):
+        return
+    engine = make_engine(url, readonly=True)
+    try:
+        if transact(engine, _read_version) is not None:
+            require_tables(engine)
+    finally:
+        engine.dispose()
+
+
+def check_size(engine: Engine) -> None:
+    """Refuse a SQLite file that was cut short, at a glance.
+
+    Raises:
+        StoreError: If it is smaller than it says.
+    """
+    if engine.dialect.name == "sqlite":
+        transact(engine, _check_size)
+
+
+def check_pages(engine: Engine) -> None:
+    """Refuse a SQLite file that is damaged, for example cut short; it reads the whole file.
+
+    Raises:
+        StoreError: If it is damaged.
+    """
+    if engine.dialect.name == "sqlite":
+        transact(engine, _check_pages)
+
+
+def upgrade(url: str) -> str:
+    """Bring the tables of a database to this code's version; return what was done, in a sentence.
+
+    A SQLite file is first copied beside itself, since an upgrade cannot be undone.
+
+    Raises:
+        StoreError: If there is nothing to upgrade, or no way from the version found.
+    """
+    # The reader refuses a missing file, where a writer would make an empty one.
+    make_engine(url, readonly=True).dispose()
+    engine = make_engine(url)
+    try:
+        found = transact(engine, _read_version)
+        if found is None or found > SCHEMA_VERSION:
+            require_tables(engine)
+        if found == SCHEMA_VERSION:
+            return f"{shown(engine.url)} is at version {found} already"
+        copy = _copy(engine)
+        _leave_foreign_keys(engine)
+        transact(engine, _migrate_and_check)
+    finally:
+        engine.dispose()
+    return f"{shown(engine.url)}: version {found} became {SCHEMA_VERSION}{copy}"
+
+
+def _read_version(session: Session) -> str | None:
+    connection = session.connection()
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    return cast("str | None", session.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}")))
+
+
+def _create_if_missing(session: Session) -> None:
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("SELECT pg_advisory_xact_lock(hashtext('es_alembic_version'))"))
+    if _read_version(session) is None:
+        _migrate(session)
+
+
+def _migrate(session: Session) -> None:
+    # Alembic costs half a second to import, so only who changes the tables pays for it.
+    from alembic.command import upgrade as run_scripts
+    from alembic.config import Config
+    from alembic.util import CommandError
+
+    config = Config(attributes={"connection": session.connection()})
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    try:
+        run_scripts(config, "head")
+    except CommandError as error:
+        raise StoreError(f"the tables cannot be upgraded: {error}") from error
+
+
+def _leave_foreign_keys(engine: Engine) -> None:
+    """Let tables be replaced by others: SQLite would delete the rows that refer to the old one."""
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _without_foreign_keys)
+        engine.dispose()
+
+
+def _without_foreign_keys(connection: sqlite3.Connection, record: object) -> None:
+    connection.execute("PRAGMA foreign_keys = OFF")
+
+
+def _migrate_and_check(session: Session) -> None:
+    _migrate(session)
+    if session.get_bind().dialect.name == "sqlite":
+        broken = session.execute(text("PRAGMA foreign_key_check")).fetchone()
+        if broken is not None:
+            raise StoreError(f"the upgrade was given up: rows of {broken[0]} refer to nothing")
+
+
+def _check_pages(session: Session) -> None:
+    problem = session.scalar(text("PRAGMA quick_check(1)"))
+    if problem != "ok":
+        place = shown(session.get_bind().engine.url)
+        raise StoreError(f"{place} is damaged: {' '.join(str(problem).split())}")
+
+
+def _check_size(session: Session) -> None:
+    said = session.scalar(text("PRAGMA page_count")) * session.scalar(text("PRAGMA page_size"))
+    place = shown(session.get_bind().engine.url)
+    # The log first: what leaves it is in the file by then.
+    there = sum(_bytes(Path(name)) for name in (f"{place}-wal", place))
+    if there < said:
+        raise StoreError(f"{place} is damaged: it has {there} bytes of {said}")
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _copy(engine: Engine) -> str:
+    if engine.dialect.name != "sqlite":
+        return ""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    target = f"{engine.url.database}.{stamp}.backup"
+    # By the driver itself: our engines begin a transaction, in which nothing can be copied.
+    with closing(sqlite3.connect(str(engine.url.database), isolation_level=None)) as connection:
+        try:
+            connection.execute("VACUUM INTO ?", (target,))
+        except sqlite3.Error as error:
+            raise StoreError(f"{target} cannot be written: {error}") from error
+    return f"; the old file is {target}"
+
+
+# Databases limit the values in one statement; 999 is the smallest limit of a SQLite still met.
+MOST_VALUES = 900
+
+
+def chunks(items: Iterable[T], values: int = 1) -> Iterator[list[T]]:
+    """Cut items into lists that fit into one statement, at so many values an item."""
+    rest = iter(items)
+    while part := list(islice(rest, MOST_VALUES // values)):
+        yield part

@@ -1,0 +1,250 @@
+"""What all tables share: the prefix `es_`, named constraints and UTC instants."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    Dialect,
+    ForeignKey,
+    Index,
+    MetaData,
+    String,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+
+from store.records import PHASES, STATUSES
+
+PREFIX = "es_"
+VERSION_TABLE = "es_alembic_version"
+VIEWS = ("results", "bins", "arms", "curves", "failures")
+
+
+class Instant(TypeDecorator[datetime]):
+    """A UTC instant as ISO 8601 text of fixed width, so that text order is time order."""
+
+    impl = String(32)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"an instant needs a time zone; got {value.isoformat()}")
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else datetime.fromisoformat(value)
+
+
+class Table(DeclarativeBase):
+    """The tables of this store. Constraints are named, since SQLite cannot alter nameless ones."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(column_0_label)s",
+            "uq": "uq_%(table_name)s_%(column_0_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {datetime: Instant(), str: Text(), dict[str, Any]: JSON()}
+
+
+def is_ours(name: str | None, kind: str) -> bool:
+    """Tell our tables and views from those of others in the same database."""
+    return name is not None and (name.startswith(PREFIX) or (kind == "table" and name in VIEWS))
+
+
+def now() -> datetime:
+    """Return the present instant, in UTC."""
+    return datetime.now(UTC)
+
+
+CELL = ("study", "task", "arm")
+REST = ("phase", "status", "superseded", "seed")
+
+
+class EnvironmentRow(Table):
+    """The machine and the packages that runs ran on, once per distinct set of facts."""
+
+    __tablename__ = "es_environments"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    hash: Mapped[str] = mapped_column(String(64), unique=True, doc="sha256 of the facts")
+    facts: Mapped[dict[str, Any]] = mapped_column(doc="python, platform, cpu, packages, device …")
+    created_at: Mapped[datetime] = mapped_column(doc="when it was first met")
+
+
+class StudyRow(Table):
+    """A study that has runs, planned or done."""
+
+    __tablename__ = "es_studies"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    description: Mapped[str | None] = mapped_column(doc="question, hypotheses, protocol")
+    created_at: Mapped[datetime]
+    constants: Mapped[dict[str, Any] | None] = mapped_column(
+        doc="the config options that are the same in all its runs, by dotted key"
+    )
+
+
+class ConfigRow(Table):
+    """A resolved config, once for all the seeds of a study that it was run with."""
+
+    __tablename__ = "es_configs"
+    __table_args__ = (UniqueConstraint("study", "hash"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    study: Mapped[str] = mapped_column(ForeignKey("es_studies.name"))
+    hash: Mapped[str] = mapped_column(String(64), doc="sha256 of the config")
+    config: Mapped[dict[str, Any]] = mapped_column(doc="every option, defaults too")
+    options: Mapped[dict[str, Any]] = mapped_column(
+        doc="the options that vary within the study, by dotted key; null where one lacks"
+    )
+
+
+class RunRow(Table):
+    """A run from plan to end: one config with one replicate seed."""
+
+    __tablename__ = "es_runs"
+    __table_args__ = (
+        CheckConstraint(f"status IN {STATUSES}", name="status"),
+        CheckConstraint(f"phase IN {PHASES}", name="phase"),
+        Index("ix_es_runs_study_status", "study", "status"),
+        # Most questions read these columns alone, and never the long ones beside them.
+        Index("ix_es_runs_cell", *CELL, "config_id", *REST),
+        Index("ix_es_runs_config_id", "config_id", *CELL, *REST),
+        # An id stays that of one run for good: trials and saved models refer to it.
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    study: Mapped[str] = mapped_column(ForeignKey("es_studies.name"))
+    task: Mapped[str]
+    arm: Mapped[str] = mapped_column(doc="the variant that is compared")
+    phase: Mapped[str] = mapped_column(doc="tune: to choose a setting; confirm: the result")
+    seed: Mapped[int] = mapped_column(BigInteger, doc="the replicate")
+    status: Mapped[str] = mapped_column(doc=", ".join(STATUSES))
+    reason: Mapped[str | None] = mapped_column(doc="why it diverged, failed or does not apply")
+    config_hash: Mapped[str] = mapped_column(doc="hash of the options that differ from defaults")
+    code_hash: Mapped[str | None] = mapped_column(doc="stands for the rows of es_components")
+    identity: Mapped[str] = mapped_column(unique=True, doc="under which the run exists once")
+    parameters: Mapped[int | None] = mapped_column(BigInteger, doc="weights of the model")
+    steps: Mapped[int] = mapped_column(BigInteger, doc="training steps")
+    attempt: Mapped[int] = mapped_column(doc="how often a worker has claimed it")
+    worker: Mapped[str | None] = mapped_column(doc="host/process/start of who has or had it")
+    lease_until: Mapped[datetime | None] = mapped_column(doc="till when no other may claim it")
+    created_at: Mapped[datetime] = mapped_column(doc="when it was planned first")
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+    wall_seconds: Mapped[float | None]
+    cpu_seconds: Mapped[float | None]
+    peak_bytes: Mapped[int | None] = mapped_column(BigInteger, doc="peak of GPU memory")
+    optuna_study: Mapped[str | None] = mapped_column(doc="Optuna's study of a tuning run")
+    optuna_trial: Mapped[int | None] = mapped_column(doc="and the number of its trial there")
+    environment_id: Mapped[int | None] = mapped_column(ForeignKey("es_environments.id"))
+    priority: Mapped[int] = mapped_column(BigInteger, doc="orders the claims, low first")
+    provenance: Mapped[dict[str, Any]] = mapped_column(
+        doc="command, git commit and difference, plug-ins, seeds, device …"
+    )
+    config_id: Mapped[int] = mapped_column(ForeignKey("es_configs.id"))
+    called_at: Mapped[datetime | None] = mapped_column(
+        doc="the last call of the study that asked for this run"
+    )
+    superseded: Mapped[bool] = mapped_column(
+        doc="did the last call of the study with this task and arm not ask for it?"
+    )
+
+    settings: Mapped[ConfigRow] = relationship(lazy="joined", innerjoin=True)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The resolved config."""
+        return self.settings.config
+
+
+class ComponentRow(Table):
+    """The source of one part of the runs with this `code_hash`: what they were computed by."""
+
+    __tablename__ = "es_components"
+
+    code_hash: Mapped[str] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(
+        primary_key=True, doc="position, mask, task, skeleton, training …"
+    )
+    name: Mapped[str] = mapped_column(primary_key=True)
+    origin: Mapped[str] = mapped_column(doc="module:class, file:class, or a module")
+    source_hash: Mapped[str] = mapped_column(doc="sha256 of the file that defines it")
+
+
+class ScoreRow(Table):
+    """One measured number of a run."""
+
+    __tablename__ = "es_scores"
+    __table_args__ = (
+        # Holds all that a filter or a mean needs, so that the table itself is not read.
+        Index("ix_es_scores_key", *("run_id", "split", "metric", "length", "bin", "value")),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("es_runs.id", ondelete="CASCADE"))
+    split: Mapped[str] = mapped_column(doc="train, validation or test")
+    length: Mapped[int] = mapped_column(BigInteger, doc="of the sequences")
+    metric: Mapped[str] = mapped_column(doc="accuracy, exact, skill, nll (nats) …")
+    bin: Mapped[int | None] = mapped_column(
+        BigInteger, doc="null for the whole, else an output index or a distance"
+    )
+    n: Mapped[int] = mapped_column(BigInteger, doc="how many answers or sequences were scored")
+    correct: Mapped[int | None] = mapped_column(BigInteger, doc="how many of them were right")
+    value: Mapped[float | None] = mapped_column(doc="null where it was not finite")
+    status: Mapped[str | None] = mapped_column(doc="then 'nan', 'inf' or '-inf'; else null")
+    created_at: Mapped[datetime | None] = mapped_column(doc="null: when the run was finished")
+    source: Mapped[str | None] = mapped_column(doc="null: the run itself; else what added it later")
+
+
+class CurveRow(Table):
+    """One point of a training curve."""
+
+    __tablename__ = "es_curves"
+
+    run_id: Mapped[int] = mapped_column(
+        ForeignKey("es_runs.id", ondelete="CASCADE"), primary_key=True
+    )
+    metric: Mapped[str] = mapped_column(primary_key=True)
+    step: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    value: Mapped[float | None] = mapped_column(doc="null where it was not finite")
+
+
+class ProtocolRow(Table):
+    """The plan of a study as it was frozen, once for each plan that differs."""
+
+    __tablename__ = "es_protocols"
+    __table_args__ = (UniqueConstraint("study", "hash"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    study: Mapped[str] = mapped_column(ForeignKey("es_studies.name"))
+    hash: Mapped[str] = mapped_column(String(64), doc="sha256 of the protocol")
+    protocol: Mapped[dict[str, Any]] = mapped_column(doc="seeds, contrasts, metric, lengths …")
+    created_at: Mapped[datetime] = mapped_column(doc="when it was frozen")
+    runs_before: Mapped[bool] = mapped_column(doc="had a confirming run begun by then?")
+
+
+class ModelRow(Table):
+    """The saved weights of a run: a file beside the database."""
+
+    __tablename__ = "es_models"
+
+    run_id: Mapped[int] = mapped_column(
+        ForeignKey("es_runs.id", ondelete="CASCADE"), primary_key=True
+    )
+    path: Mapped[str] = mapped_column(primary_key=True)
+    sha256: Mapped[str] = mapped_column(String(64), doc="of the file")
+    size_bytes: Mapped[int] = mapped_column(BigInteger, doc="of the file")
+    created_at: Mapped[datetime] = mapped_column(doc="when it was saved")

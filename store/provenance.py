@@ -1,0 +1,188 @@
+"""Facts about the machine, the packages and the source, kept with every run."""
+
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.machinery import PathFinder
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from store.files import sha256_of
+from store.models import ComponentRow, RunRow
+from store.records import Changed
+from store.where import Selection
+
+PACKAGES = (
+    "encoder-sandbox",
+    "torch",
+    "numpy",
+    "einops",
+    "jaxtyping",
+    "optuna",
+    "sqlalchemy",
+    "alembic",
+    "pydantic",
+    "ruamel.yaml",
+    "scipy",
+    "pandas",
+)
+GIT_SECONDS = 30
+
+
+def environment_facts(extra: Mapping[str, object]) -> dict[str, Any]:
+    """Return what is known about this machine and its packages, and `extra` beside it.
+
+    A package that is not installed is left out.
+    """
+    return {
+        "python": sys.version.split()[0],
+        "implementation": platform.python_implementation(),
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "cpu": _cpu_model(Path("/proc/cpuinfo")),
+        "cpu_count": os.cpu_count(),
+        "host": platform.node(),
+        "packages": _versions(PACKAGES),
+        **extra,
+    }
+
+
+def git_facts(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return commit, branch, whether tracked files differ, and the sha256 of that difference.
+
+    Returns {"commit": None} outside git, before the first commit, and where git is missing.
+    """
+    commit = _git(path, "rev-parse", "--verify", "HEAD")
+    if commit is None:
+        return {"commit": None}
+    branch = _git(path, "rev-parse", "--abbrev-ref", "HEAD")
+    difference = _git(path, "diff", "--no-ext-diff", "--no-textconv", "--binary", "HEAD")
+    return {
+        "commit": commit.decode().strip(),
+        "branch": None if branch is None else branch.decode(errors="replace").strip(),
+        "dirty": None if difference is None else bool(difference),
+        "diff_sha256": hashlib.sha256(difference).hexdigest() if difference else None,
+    }
+
+
+def _versions(names: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _cpu_model(source: Path) -> str | None:
+    if not source.exists():
+        return platform.processor() or None
+    text = source.read_text(encoding="utf-8", errors="replace")
+    lines = (line.partition(":") for line in text.splitlines())
+    return next((value.strip() for name, _, value in lines if name.strip() == "model name"), None)
+
+
+def _git(path: str | os.PathLike[str], *words: str) -> bytes | None:
+    """Return what git prints, or None when it refuses, is missing or takes too long."""
+    # Without optional locks git leaves the index alone, which another process may be writing.
+    command = ["git", "--no-optional-locks", "-C", os.fspath(path), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def changed(session: Session, selection: Selection) -> list[Changed]:
+    """Return the parts whose source is not what the runs were done with; see `Results.changed`."""
+    runs: dict[str | None, list[tuple[int, str]]] = {}
+    query = select(RunRow.code_hash, RunRow.id, RunRow.arm).where(*selection.conditions(session))
+    for code, number, arm in session.execute(query.order_by(RunRow.id)):
+        runs.setdefault(code, []).append((number, arm))
+    used: dict[tuple[str, str, str, str], list[str]] = {}
+    told: dict[str | None, set[str]] = {}
+    for row in session.scalars(select(ComponentRow)):
+        told.setdefault(row.code_hash, set()).add(row.kind)
+        if row.code_hash in runs:
+            part = (row.kind, row.name, row.origin, row.source_hash)
+            used.setdefault(part, []).append(row.code_hash)
+    found = [
+        _compared(*part, (run for code in codes for run in runs[code]))
+        for part, codes in sorted(used.items())
+    ]
+    silent = [run for code, of in runs.items() if code not in told for run in of]
+    # Runs of an older version noted their parts alone.
+    trained = [
+        run
+        for code, of in runs.items()
+        if not told.get(code, {"training"}) & {"training", "perform"}
+        for run in of
+    ]
+    return [
+        *(one for one in found if one is not None),
+        *_unknown(None, sorted(silent)),
+        *_unknown("training", sorted(trained)),
+    ]
+
+
+def present_hash(origin: str) -> str | None:
+    """Return the sha256 of the file that an origin names, as it is now; None where it is gone.
+
+    The file of `module:class`, or of a module alone, is looked for where an import would look, but
+    nothing is imported.
+    """
+    place = origin.rpartition(":")[0] or origin
+    path = Path(place) if place.endswith(".py") else _file_of(place)
+    if path is None or not path.is_file():
+        return None
+    return sha256_of(path)
+
+
+def _file_of(module: str) -> Path | None:
+    top, *rest = module.split(".")
+    try:
+        # Nothing is run to find what is at the top; deeper, `find_spec` would import the parents.
+        spec = find_spec(top) if top and top != "__main__" else None
+    except (ValueError, ImportError):
+        return None
+    name = top
+    for part in rest:
+        if spec is None or spec.submodule_search_locations is None:
+            return None
+        name = f"{name}.{part}"
+        spec = PathFinder.find_spec(name, spec.submodule_search_locations)
+    return Path(spec.origin) if spec is not None and spec.origin else None
+
+
+def _compared(
+    kind: str, name: str, origin: str, source_hash: str, of: Iterable[tuple[int, str]]
+) -> Changed | None:
+    present = present_hash(origin)
+    if present == source_hash:
+        return None
+    nowhere = origin.startswith("__main__:")
+    state = "unknown" if nowhere else "missing" if present is None else "changed"
+    arms, numbers = _told(sorted(of))
+    return Changed(kind, name, state, origin, len(numbers), arms, numbers, source_hash, present)
+
+
+def _unknown(kind: str | None, of: list[tuple[int, str]]) -> list[Changed]:
+    """One line for the runs that did not note what they were done by: at all, or of one kind."""
+    if not of:
+        return []
+    arms, numbers = _told(of)
+    return [Changed(kind, None, "unknown", None, len(numbers), arms, numbers, None, None)]
+
+
+def _told(of: Iterable[tuple[int, str]]) -> tuple[str, list[int]]:
+    runs = list(of)
+    return ", ".join(sorted({arm for _, arm in runs})), [number for number, _ in runs]

@@ -1,0 +1,545 @@
+"""The `where` language: Python's comparisons, checked name by name and turned into SQL.
+
+    position in ("rope", "alibi") and length >= 64 and not value < 0.9
+
+A missing value equals None only, differs from everything else, and is neither smaller nor larger
+than anything. So `not` means not, as in Python, and never "unknown" as in SQL. A time is compared
+with a day or an instant in ISO 8601, in UTC unless it names another zone.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeAlias, cast
+
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Float,
+    Text,
+    and_,
+    false,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import Session
+from sqlalchemy.sql.functions import FunctionElement
+
+from store.encoding import unwrap_numpy
+from store.errors import StoreError, nearest
+from store.models import ConfigRow, CurveRow, Instant, RunRow, ScoreRow, StudyRow
+from store.records import PHASES, STATUSES
+
+ALLOWED = (
+    "allowed are names, dotted config keys, text, numbers, True, False, None, lists, tuples, "
+    "and, or, not, in, is None and the comparisons == != < <= > >="
+)
+MAX_DEPTH = 100
+ONE_SIGN = re.compile("[^=!<>]=[^=]")
+
+
+Column: TypeAlias = ColumnElement[Any]
+
+
+KINDS = (
+    "position",
+    "feedforward",
+    "norm",
+    "norm_placement",
+    "mask",
+    "attention",
+    "readout",
+    "initializer",
+)
+
+
+Keys: TypeAlias = Callable[[], Mapping[str, set[str]]]
+ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Column]] = {
+    ast.Lt: lambda left, right: left < right,
+    ast.LtE: lambda left, right: left <= right,
+    ast.Gt: lambda left, right: left > right,
+    ast.GtE: lambda left, right: left >= right,
+}
+EQUAL = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison: a value of the row, of the row's config, or a literal."""
+
+    column: Column
+    home: str
+
+
+def compile_filter(text: str, columns: Mapping[str, Column], keys: Keys) -> Column:
+    """Return the SQL condition on runs that a `where` text means; its values are parameters.
+
+    `columns` are the names that stand for columns, and `keys` gives the dotted config keys that
+    some run has, each with the kinds of value found there (see `value_kind`).
+
+    Raises:
+        StoreError: If the text is not of the language or names what is not there; the offending
+            part is shown with its place.
+    """
+    return _Compiler(text, columns, keys).condition()
+
+
+class _Compiler:
+    def __init__(self, text: str, columns: Mapping[str, Column], keys: Keys) -> None:
+        self.text = text.strip()
+        self.columns = columns
+        self.keys = keys
+        self.known_keys: Mapping[str, set[str]] | None = None
+
+    def condition(self) -> Column:
+        try:
+            tree = ast.parse(self.text, mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            place = f" at column {error.offset}" if isinstance(error, SyntaxError) else ""
+            reason = error.msg if isinstance(error, SyntaxError) else str(error)
+            # The parser gives the end of a text as the beginning of a line that is not there.
+            if isinstance(error, SyntaxError) and not 0 < (error.offset or 0) <= len(self.text):
+                place = f' at its end, column {len(self.text)}: a comparison is like arm == "rope"'
+            hint = "; equal is written ==" if ONE_SIGN.search(self.text) else ""
+            raise StoreError(f"where {self.text!r}: {reason}{place}{hint}; {ALLOWED}") from error
+        return self.boolean(tree.body, 0)
+
+    def boolean(self, node: ast.expr, depth: int) -> Column:
+        if depth > MAX_DEPTH:
+            raise self.refusal(node, f"is nested more than {MAX_DEPTH} deep")
+        match node:
+            case ast.BoolOp(op=ast.And()):
+                return and_(*(self.boolean(each, depth + 1) for each in node.values))
+            case ast.BoolOp():
+                return or_(*(self.boolean(each, depth + 1) for each in node.values))
+            case ast.UnaryOp(op=ast.Not()):
+                return not_(self.boolean(node.operand, depth + 1))
+            case ast.Compare():
+                sides = [node.left, *node.comparators]
+                pairs = zip(sides, node.ops, sides[1:], strict=False)
+                return and_(*(self.comparison(left, op, right) for left, op, right in pairs))
+            case ast.Name() | ast.Attribute():
+                raise self.refusal(node, "is not a comparison; write it == True")
+            case _:
+                raise self.refusal(node, f"is not a comparison; {ALLOWED}")
+
+    def comparison(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Column:
+        if isinstance(op, ast.In | ast.NotIn):
+            return self.membership(left, op, right)
+        names = [node for node in (left, right) if self.is_name(node)]
+        values = [self.value(node) for node in (left, right) if not self.is_name(node)]
+        if not names:
+            raise self.refusal(left, "is compared without a name; one side must be a name")
+        like = values[0] if values else self.like(names)
+        if isinstance(op, ast.Is | ast.IsNot) and (not values or like is not None):
+            raise self.refusal(right, "cannot follow `is`, which is for None; write ==")
+        sides = [
+            self.side(node, like) if self.is_name(node) else self.literal(node, names)
+            for node in (left, right)
+        ]
+        if isinstance(op, EQUAL):
+            same = compare(sides, lambda one, other: one.is_not_distinct_from(other))
+            return same if isinstance(op, ast.Eq | ast.Is) else not_(same)
+        if like is None or isinstance(like, list):
+            raise self.refusal(right, "has no order; compare it with == or !=")
+        for node in names if values else []:
+            self.require_order(node, like)
+        order = ORDER[type(op)]
+        return compare(sides, lambda one, other: func.coalesce(order(one, other), false()))
+
+    def membership(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Column:
+        if not self.is_name(left):
+            raise self.refusal(left, "cannot stand before `in`; a name must")
+        if not isinstance(right, ast.List | ast.Tuple):
+            raise self.refusal(right, 'cannot follow `in`; write a list such as ("a", "b")')
+        values = [self.value(node) for node in right.elts]
+        sides = [self.side(left, value) for value in values]
+        same = [
+            side.column.is_not_distinct_from(self.literal(node, [left]).column)
+            for side, node in zip(sides, right.elts, strict=True)
+        ]
+        among = or_(false(), *same)
+        if any(side.home == "config" for side in sides):
+            among = config_is(among)
+        return among if isinstance(op, ast.In) else not_(among)
+
+    def is_name(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name | ast.Attribute)
+
+    def value(self, node: ast.expr) -> object:
+        """Return a literal; nothing is evaluated."""
+        match node:
+            case ast.Constant(value=None | bool() | int() | float() | str()):
+                value = node.value
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+                value = -number
+            case ast.List() | ast.Tuple():
+                return [self.value(each) for each in node.elts]
+            case _:
+                raise self.refusal(node, f"is not a value; {ALLOWED}")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise self.refusal(node, "is too large a number")
+        if isinstance(value, float) and value in (float("inf"), float("-inf")):
+            raise self.refusal(node, "is not finite")
+        if isinstance(value, str) and not storable(value):
+            raise self.refusal(node, "holds a character that no database takes")
+        return value
+
+    def literal(self, node: ast.expr, names: Sequence[ast.expr]) -> Side:
+        value = self.value(node)
+        if isinstance(value, str) and any(self.is_instant(name) for name in names):
+            moment = instant(value)
+            if moment is None:
+                raise self.refusal(node, "is no time; write one like '2026-01-31T12:00'")
+            return Side(moment, "literal")
+        return Side(literal_value(value), "literal")
+
+    def is_instant(self, node: ast.expr) -> bool:
+        name = self.dotted(node)
+        return name in self.columns and isinstance(self.columns[name].type, Instant)
+
+    def side(self, node: ast.expr, like: object) -> Side:
+        """Return what a name stands for, typed as what it is compared with."""
+        name = self.dotted(node)
+        if name in self.columns:
+            return Side(self.typed(node, name, like), "row")
+        if name in KINDS:
+            if like is not None and not isinstance(like, str):
+                raise self.refusal(node, f"is text and cannot be compared with {like!r}")
+            return Side(kind_value(name), "config")
+        kinds = self.kinds(node)
+        if value_kind(like) not in kinds | {"null"} and like != "":
+            raise self.refusal(
+                node, f"holds {words(kinds)}, never {value_kind(like)} like {like!r}"
+            )
+        return Side(key_value(name, like), "config")
+
+    def like(self, names: Sequence[ast.expr]) -> object:
+        """Return a value of the kind that names hold which are compared with each other."""
+        return 0 if all(self.is_number(node) for node in names) else ""
+
+    def is_number(self, node: ast.expr) -> bool:
+        name = self.dotted(node)
+        if name in self.columns:
+            return issubclass(self.columns[name].type.python_type, int | float)
+        return name not in KINDS and self.kinds(node) <= {"number", "null"}
+
+    def kinds(self, node: ast.expr) -> set[str]:
+        """Return the kinds of value that a config key holds."""
+        if self.known_keys is None:
+            self.known_keys = self.keys()
+        name = self.dotted(node)
+        if name not in self.known_keys:
+            known = {*self.columns, *KINDS, *self.known_keys}
+            raise self.refusal(node, f"is not known here; {nearest(name, known)}")
+        return self.known_keys[name]
+
+    def require_order(self, node: ast.expr, like: object) -> None:
+        """Refuse to order unlike values, which databases do by rules of their own."""
+        kinds = (self.known_keys or {}).get(self.dotted(node), {value_kind(like)})
+        if not kinds <= {value_kind(like), "null"}:
+            raise self.refusal(node, f"holds {words(kinds)} and cannot be ordered against {like!r}")
+
+    def typed(self, node: ast.expr, name: str, like: object) -> Column:
+        column = self.columns[name]
+        is_text = not issubclass(column.type.python_type, int | float)
+        if like is None or like == "":
+            return column
+        if isinstance(like, list) or isinstance(like, str) is not is_text:
+            kind = "text" if is_text else "a number"
+            raise self.refusal(node, f"is {kind} and cannot be compared with {like!r}")
+        return column
+
+    def dotted(self, node: ast.expr) -> str:
+        parts: list[str] = []
+        inner = node
+        while isinstance(inner, ast.Attribute):
+            parts.append(inner.attr)
+            inner = inner.value
+        if not isinstance(inner, ast.Name):
+            raise self.refusal(node, f"is not a name; {ALLOWED}")
+        return ".".join([inner.id, *reversed(parts)])
+
+    def refusal(self, node: ast.expr, why: str) -> StoreError:
+        part = ast.get_source_segment(self.text, node) or ""
+        return StoreError(
+            f"where {self.text!r}: {' '.join(part.split())!r} (column {node.col_offset + 1}) {why}"
+        )
+
+
+def compare(sides: Sequence[Side], build: Callable[[Any, Any], Column]) -> Column:
+    """Return a comparison; among configs alone where no side is of a row."""
+    if all(side.home != "row" for side in sides):
+        return config_is(build(*(side.column for side in sides)))
+    return build(*(in_run(one.column) if one.home == "config" else one.column for one in sides))
+
+
+def literal_value(value: object) -> ColumnElement[Any]:
+    """Return a value as a bound parameter; a list becomes JSON text, as a JSON column gives it."""
+    if isinstance(value, list):
+        return ListLiteral(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
+    return literal(value)
+
+
+def instant(text: str) -> ColumnElement[datetime] | None:
+    """Return the instant that a text in ISO 8601 names, as a bound parameter; None if none.
+
+    A text may stop at any part: "2026" is the beginning of that year. Without a zone it is in UTC.
+    """
+    for rest in ("", "-01", "-01-01"):
+        try:
+            moment = datetime.fromisoformat(text.strip() + rest)
+            utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        except (ValueError, OverflowError):
+            continue
+        return literal(utc, Instant())
+    return None
+
+
+def value_kind(value: object) -> str:
+    """Return what kind of JSON value this is: text, number, list, mapping or null."""
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, int | float):
+        return "number"
+    return "list" if isinstance(value, list) else "mapping"
+
+
+def words(kinds: set[str]) -> str:
+    """Join kinds of value for a message."""
+    return " or ".join(sorted(kinds - {"null"} or kinds))
+
+
+def storable(text: str) -> bool:
+    """Tell whether a database takes this text."""
+    return "\0" not in text and text.encode("utf-8", "replace").decode() == text
+
+
+MATCHED = ("study", "task", "arm", "status", "seed")
+CHOICES = {"phase": PHASES, "status": STATUSES}
+
+
+RUN_COLUMNS: dict[str, Column] = {
+    name: RunRow.__table__.c[name]
+    for name in (
+        *("id", "study", "task", "arm", "phase", "seed", "status", "reason", "config_hash"),
+        *("code_hash", "parameters", "steps", "attempt", "worker", "created_at", "started_at"),
+        *("finished_at", "wall_seconds", "cpu_seconds", "peak_bytes", "optuna_study"),
+        *("optuna_trial", "environment_id"),
+    )
+}
+SUPERSEDED: Column = RunRow.__table__.c["superseded"]
+SCORE_COLUMNS: dict[str, Column] = {
+    name: ScoreRow.__table__.c[name]
+    for name in ("run_id", "split", "length", "metric", "bin", "n", "correct", "value")
+}
+CURVE_COLUMNS: dict[str, Column] = {
+    name: CurveRow.__table__.c[name] for name in ("run_id", "step", "metric", "value")
+}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which runs, or scores or curves of them, a query is about; see `store.Results`."""
+
+    where: str | None = None
+    phase: object = "confirm"
+    current: bool = False
+    match: Mapping[str, object] = field(default_factory=dict[str, object])
+    superseded: bool = False
+
+    def conditions(
+        self, session: Session, extra: Mapping[str, Column] | None = None
+    ) -> list[Column]:
+        """Return the SQL conditions; `extra` are the columns beside those of a run.
+
+        Raises:
+            StoreError: If a keyword or a name in `where` is unknown, or a value cannot be matched.
+        """
+        beside = extra or {}
+        found: list[Column] = []
+        if self.phase not in (None, "all"):
+            found.append(_matches(RUN_COLUMNS["phase"], "phase", self.phase))
+        if self.current:
+            found.append(SUPERSEDED.is_(False))
+        if self.superseded:
+            found.append(SUPERSEDED.is_(True))
+        own = {name: column for name, column in beside.items() if name not in ("value", "run_id")}
+        columns: dict[str, Column] = {name: RUN_COLUMNS[name] for name in MATCHED} | own
+        for name, value in self.match.items():
+            if name in KINDS:
+                found.append(config_is(_matches(kind_value(name), name, value)))
+            elif name in columns:
+                found.append(_matches(columns[name], name, value))
+            else:
+                known = {"where", "phase", "current", *columns, *KINDS}
+                raise StoreError(f"results cannot be chosen by {name!r}; {nearest(name, known)}")
+        if self.where is not None:
+            names = {**RUN_COLUMNS, "superseded": SUPERSEDED, **beside}
+            found.append(compile_filter(self.where, names, lambda: known_keys(session)))
+        return found
+
+    def is_about(self, extra: Mapping[str, Column]) -> bool:
+        """Does the choice rest on more than the runs: on columns of their scores or curves?"""
+        return bool(set(self.match) & set(extra)) or self.where is not None
+
+
+def known_keys(session: Session) -> dict[str, set[str]]:
+    """Return the dotted config keys that any run has, each with the kinds of its values."""
+    found: dict[str, set[str]] = {}
+    shared = session.scalars(select(StudyRow.constants)).all()
+    own = session.scalars(select(ConfigRow.options)).all()
+    for options in (*shared, *own):
+        for key, value in (options or {}).items():
+            found.setdefault(key, set()).add(value_kind(value))
+    return found
+
+
+def _matches(column: Column, name: str, value: object) -> Column:
+    several = isinstance(value, list | tuple | set | frozenset | range)
+    items = cast("Iterable[object]", value) if several else [value]
+    values = [unwrap_numpy(each) for each in items]
+    for each in values:
+        choices = CHOICES.get(name)
+        if choices is not None and each not in choices:
+            raise StoreError(f"no {name} is named {each!r}; {nearest(str(each), choices)}")
+        if each is not None and isinstance(each, str) is not (column.type.python_type is str):
+            raise StoreError(f"{name} cannot be {each!r}")
+        if not isinstance(each, str | int | None):
+            raise StoreError(f"{name} cannot be {each!r}")
+    given: list[Any] = [each for each in values if each is not None]
+    among = column.in_(given)
+    return among if None not in values else among | column.is_(None)
+
+
+CONFIG_ID: Column = RunRow.__table__.c["config_id"]
+_CONFIGS = ConfigRow.__table__.c
+
+
+def kind_value(kind: str) -> Column:
+    """Return the name of a config's part of this kind."""
+    # A part without options may be stored as its bare name, a mask as an expression.
+    return func.coalesce(key_value(f"encoder.{kind}.name", ""), key_value(f"encoder.{kind}", ""))
+
+
+def key_value(key: str, like: object) -> Column:
+    """Return the value under a dotted key of a config, typed as what it is compared with."""
+    path: Any = _CONFIGS["config"][tuple(key.split("."))]
+    if isinstance(like, bool):
+        return JsonTruth(path)
+    if isinstance(like, list):
+        return JsonList(path)
+    return JsonNumber(path) if isinstance(like, int | float) else path.as_string()
+
+
+def whole_value(key: str) -> Column:
+    """Return the value under a dotted key of a config, of whatever type it is."""
+    return _CONFIGS["config"][tuple(key.split("."))]
+
+
+def config_is(condition: Column) -> Column:
+    """Return the condition on a run that its config meets one; each config is looked at once."""
+    return CONFIG_ID.in_(select(_CONFIGS["id"]).where(condition))
+
+
+def in_run(value: Column) -> Column:
+    """Return a value of a config as one of the run that has it."""
+    return select(value).where(_CONFIGS["id"] == CONFIG_ID).scalar_subquery()
+
+
+NUMBER = """
+CASE json_typeof({json}) WHEN 'number' THEN CAST({text} AS FLOAT)
+WHEN 'boolean' THEN CASE {text} WHEN 'true' THEN 1.0 ELSE 0.0 END END
+"""
+TRUTH = """
+CASE WHEN {text} IN ('true', '1', '1.0') THEN true
+WHEN {text} IN ('false', '0', '0.0') THEN false END
+"""
+
+
+class JsonNumber(FunctionElement[Any]):
+    """A value in a JSON column as a number, true and false as 1 and 0, null where it is neither."""
+
+    type = Float()
+    inherit_cache = True
+
+    def __init__(self, path: Any) -> None:
+        super().__init__(path.as_float(), path, path.as_string())
+
+
+class JsonTruth(FunctionElement[Any]):
+    """A value in a JSON column as a truth, 1 and 0 as true and false."""
+
+    type = Boolean()
+    inherit_cache = True
+
+    def __init__(self, path: Any) -> None:
+        super().__init__(path.as_boolean(), path, path.as_string())
+
+
+class JsonList(FunctionElement[Any]):
+    """A value in a JSON column, to be compared with a list."""
+
+    type = Text()
+    inherit_cache = True
+
+    def __init__(self, path: Any) -> None:
+        super().__init__(path.as_string(), path, path.as_string())
+
+
+class ListLiteral(FunctionElement[Any]):
+    """A list as JSON text, written as SQLite writes it."""
+
+    type = Text()
+    inherit_cache = True
+
+    def __init__(self, text: str) -> None:
+        super().__init__(literal(text))
+
+
+@compiles(JsonNumber)
+@compiles(JsonTruth)
+@compiles(JsonList)
+@compiles(ListLiteral)
+def _as_it_is(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
+    return compiler.process(_clauses(element)[0], **options)
+
+
+@compiles(JsonList, "postgresql")
+def _list(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
+    return _filled("CAST({json} AS JSONB)", element, compiler, options)
+
+
+@compiles(ListLiteral, "postgresql")
+def _list_literal(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
+    # A server keeps the text of JSON as it came, with its spaces.
+    return f"CAST({compiler.process(_clauses(element)[0], **options)} AS JSONB)"
+
+
+@compiles(JsonNumber, "postgresql")
+def _number(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
+    return _filled(NUMBER, element, compiler, options)
+
+
+@compiles(JsonTruth, "postgresql")
+def _truth(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
+    return _filled(TRUTH, element, compiler, options)
+
+
+def _filled(text: str, element: FunctionElement[Any], compiler: Any, options: Any) -> str:
+    _, json, words = _clauses(element)
+    told = {"json": compiler.process(json, **options), "text": compiler.process(words, **options)}
+    return f"({' '.join(text.split())})".format(**told)
+
+
+def _clauses(element: FunctionElement[Any]) -> list[ColumnElement[Any]]:
+    return list(element.clauses)

@@ -1,0 +1,1 @@
+"""The commands of studies: what is typed, and what is printed of it."""

@@ -1,0 +1,220 @@
+"""The command line of acceptance: one model in, what was found out."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from studies.acceptance_checks import KEY
+from studies.cli.options import (
+    DATABASE,
+    Assignments,
+    Device,
+    Plugins,
+    Report,
+    Storage,
+    new_app,
+)
+from studies.conducting.command import INTERRUPTED, WORK_FAILED, errors
+from studies.design.study import Study
+from studies.errors import WorkerError
+
+if TYPE_CHECKING:
+    from store.records import Run
+    from studies.design.plan import Plan
+
+LEASE_SECONDS = 3600.0
+THREADS = 1
+
+
+def application(study: Study) -> typer.Typer:
+    """The options, and what they do."""
+    app = new_app()
+
+    @app.command(help=study.text)
+    def main(
+        preset: Annotated[
+            str, typer.Option(help="A ready architecture: see `python -m registry list presets`.")
+        ] = "minimal_encoder",
+        config: Annotated[
+            Path | None,
+            typer.Option(help="YAML file of an encoder, or of settings by root, in its place."),
+        ] = None,
+        model: Annotated[
+            str | None,
+            typer.Option(help="A function that builds any nn.Module, as package.module:function."),
+        ] = None,
+        assignments: Assignments = None,
+        plugins: Plugins = None,
+        storage: Storage = DATABASE,
+        device: Device = "cpu",
+        report: Report = None,
+        describe: Annotated[
+            bool,
+            typer.Option("--describe", help="Print the protocol and the checks; do nothing."),
+        ] = False,
+    ) -> None:
+        with errors():
+            words = _words(preset, config, model, plugins or [], assignments or [])
+            plan = _planned(study, words)
+            if describe:
+                _describe(plan)
+                return
+            run = _done(plan, storage, device)
+            failed = _tell(run, storage)
+            if report is not None:
+                from studies.report.make import make_report
+
+                print(f"report: {make_report(plan, storage, report)}")
+        if failed:
+            raise typer.Exit(WORK_FAILED)
+
+    return app
+
+
+def _describe(plan: "Plan") -> None:
+    """Print what is asked of a model, and with which settings."""
+    from studies.acceptance_checks.accept import CHECKS
+    from studies.conducting.preview import describe_plan
+
+    describe_plan(plan)
+    print("\nChecks\n------")
+    for check in CHECKS:
+        [meaning, *_] = (check.ask.__doc__ or "").splitlines()
+        print(f"  {check.layer}: {check.name.replace('_', ' ')}\n    {meaning}")
+
+
+def _planned(study: Study, words: Sequence[str]) -> "Plan":
+    """The plan of one run, from words that any study understands, kept with the run.
+
+    Raises:
+        ConfigError: If what was typed breaks a rule.
+    """
+    from studies.conducting.command import read_plan
+
+    plan = read_plan(study, words)
+    told = [word for one in _read_at_an_end(plan) for word in ("--set", one)]
+    plan = read_plan(study, [*words, *told]) if told else plan
+    return replace(plan, provenance={**plan.provenance, "command": [*words, *told]})
+
+
+def _words(
+    preset: str,
+    config: Path | None,
+    model: str | None,
+    plugins: Sequence[str],
+    assignments: Sequence[str],
+) -> list[str]:
+    """What was typed, in words that any study understands; the file of an encoder is read here."""
+    from registry.yaml_file import read_yaml
+    from studies.design.merging import ROOTS
+
+    given = {} if config is None else read_yaml(config)
+    settings = bool(given) and set(given) <= set(ROOTS)
+    encoder = given if given and not settings else {"preset": preset}
+    named = f"encoder={json.dumps(encoder)}" if model is None else f"model={model}"
+    leading = [] if settings and ("encoder" in given or "model" in given) else [named]
+    return [
+        *(["--config", str(config)] if settings else []),
+        *(word for plugin in plugins for word in ("--import", plugin)),
+        *(word for one in (*leading, *assignments) for word in ("--set", one)),
+    ]
+
+
+def _read_at_an_end(plan: "Plan") -> list[str]:
+    """What lets a causal encoder see what it answers, and any give one answer a sequence."""
+    from registry.choices import build_mask
+
+    config = plan.config(plan.cells()[0])
+    if config.encoder is None or config.task is None or "answer_at" not in config.task.options():
+        return []
+    seen = build_mask(config.encoder.mask).dense(1, config.encoder.n_heads, 8, 8)
+    ahead = bool(seen.expand(-1, -1, 8, 8).triu(1).any())
+    told = [] if ahead else ["task.answer_at=appended"]
+    place = "first" if ahead else "last"
+    return [*told, f"encoder.readout={place}"] if _per_token(config) else told
+
+
+def _per_token(config: Any) -> bool:
+    return config.encoder.readout.name == "tokens"
+
+
+def _done(plan: "Plan", storage: str, device: str) -> "Run":
+    """Do the run in this process, anew if it was done before, and store it."""
+    import torch
+
+    from registry.build import threads
+    from store.database import make_engine
+    from store.ledger import Ledger
+    from store.provenance import environment_facts, git_facts
+    from store.records import FINISHED
+    from studies.conducting.worker import is_alive, this_process
+    from studies.training.execute import device_facts, device_named, execute
+    from studies.training.outcome import Outcome
+
+    chosen: Any = device_named(device)
+    ledger = Ledger.create(storage)
+    ledger.describe_study(plan.study.name, plan.study.text)
+    facts = {"torch": device_facts(chosen), "threads": THREADS}
+    number = ledger.environment(environment_facts(facts))
+    provenance = {**plan.provenance, "git": git_facts(Path(__file__).parent), "device": chosen}
+    plan = replace(plan, environment_id=number, provenance=provenance)
+    [cell] = plan.cells()
+    planned = list(plan.confirming(cell, {}))
+    ids = ledger.plan(planned)
+    ledger.recover(ids, is_alive)
+    ledger.reset(ids, FINISHED)
+    # Once more, so that a run that is done anew carries the source and environment of now.
+    ledger.plan(planned)
+    claim = ledger.claim(this_process(), ids, LEASE_SECONDS)
+    if claim is None:
+        raise WorkerError("another process checks the same model in this database right now")
+    try:
+        with threads(THREADS):
+            outcome = execute(plan.config(cell), claim.run.seed, torch.device(chosen), _counting())
+    except KeyboardInterrupt:
+        ledger.release(claim)
+        raise typer.Exit(INTERRUPTED) from None
+    except Exception as error:  # whatever building the model raises is the result of the run
+        reason = f"the model cannot be built: {type(error).__name__}: {error}"
+        ledger.finish(claim, **Outcome("failed", reason).columns())
+        raise WorkerError(reason) from error
+    ledger.finish(claim, **outcome.columns())
+    make_engine(storage, readonly=True).dispose()
+    [run] = ledger.runs(ids)
+    return run
+
+
+def _counting() -> Callable[[], None]:
+    """Shows training steps where somebody watches, since wide models take minutes."""
+    steps = count(1)
+
+    def step() -> None:
+        number = next(steps)
+        if number % 10 == 0 and sys.stderr.isatty():
+            print(f"\r{number} training steps", end="\r", file=sys.stderr, flush=True)
+
+    return step
+
+
+def _tell(run: "Run", storage: str) -> bool:
+    """Print what was found; did something fail?"""
+    findings: list[Mapping[str, Any]] = run.provenance[KEY]
+    signs = {"passed": "✓", "failed": "✗", "not applicable": "–"}
+    layer = ""
+    for one in findings:
+        if one["layer"] != layer:
+            layer = one["layer"]
+            print(f"\n{layer}" if one is not findings[0] else layer)
+        print(f"  {signs[one['status']]} {one['check'].replace('_', ' ')}: {one['detail']}")
+        for suspect in one["suspects"]:
+            print(f"      suspect: {suspect}")
+    counts = {status: sum(one["status"] == status for one in findings) for status in signs}
+    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    print(f"\n{told}; run {run.id} in {storage}")
+    return counts["failed"] > 0
