@@ -254,9 +254,11 @@ def misfits(
 ) -> Iterator[Problem]:
     """What the parts of a config refuse: options, sizes, or one another."""
     built: dict[str, Any] = {}
-    for kind, choice in chosen.items():
+    for kind in chosen:
+        if kind == "norm_placement" and "norm" not in built:
+            continue  # it is made of norms
         try:
-            built[kind] = _build(kind, choice, dims)
+            built[kind] = _build(kind, chosen, dims)
         except ConfigError as error:
             yield from (problem.under(kind) for problem in error.problems)
     if {"mask", "position"} <= built.keys():
@@ -303,17 +305,19 @@ def _is_within_causal(mask: Any) -> bool:
     return not bool(later.any())
 
 
-def _build(kind: str, choice: Choice, dims: "Dims") -> Any:
+def _build(kind: str, chosen: Mapping[str, Choice], dims: "Dims") -> Any:
     import torch
 
-    from variants.norms.layernorm import LayerNorm
-
     if kind == "mask":
-        return build_mask(choice)
-    given = (dims, lambda: LayerNorm(dims)) if kind == "norm_placement" else (dims,)
+        return build_mask(chosen[kind])
+
+    def make_norm() -> Any:
+        return build_part("norm", chosen["norm"], dims)
+
+    given = (dims, make_norm) if kind == "norm_placement" else (dims,)
     # Not on torch's meta device: filling a table there imports its compiler, for two seconds.
     with torch.random.fork_rng(devices=[]):  # pyright: ignore[reportUnknownMemberType]
-        return build_part(kind, choice, *given)
+        return build_part(kind, chosen[kind], *given)
 
 
 def read_config(source: str, settings: Sequence[str]) -> tuple[EncoderConfig, list[str]]:

@@ -34,6 +34,11 @@ class MaskExpression:
             return self._single(self.tree)
         return None
 
+    def names(self) -> list[str]:
+        """The masks that it joins, each once."""
+        nodes = [node.func if isinstance(node, ast.Call) else node for node in ast.walk(self.tree)]
+        return sorted({node.id for node in nodes if isinstance(node, ast.Name)})
+
     def alternatives(self) -> list[str]:
         """What the outermost `|` joins, spelled out."""
         return [ast.unparse(node) for node in _alternatives(self.tree)]

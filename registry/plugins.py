@@ -3,16 +3,15 @@
 import hashlib
 import importlib
 import importlib.util
-import inspect
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import dropwhile
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from registry.errors import ConfigError, DuplicateNameError, Problem
 
@@ -60,32 +59,6 @@ def load(spec: str) -> Plugin:
     plugin = Plugin(spec, name, str(file), _sha256(file.read_bytes()))
     module.__dict__["__plugin__"] = plugin
     return plugin
-
-
-def source_hash(part: type) -> str:
-    """Fingerprint of the source file that defines a class; of its bytecode where there is none."""
-    try:
-        source = Path(inspect.getfile(part)).read_bytes()
-    except (OSError, TypeError):
-        source = "\n".join([part.__qualname__, *_facts(part)]).encode()
-    return _sha256(source)
-
-
-def origin(part: type) -> str:
-    """Where a class is from: `module:qualname`, or `path:qualname` for a plug-in's file."""
-    known = getattr(sys.modules.get(part.__module__), "__plugin__", None)
-    if isinstance(known, Plugin) and known.spec.endswith(".py"):
-        return f"{known.file}:{part.__qualname__}"
-    return f"{part.__module__}:{part.__qualname__}"
-
-
-def is_plugin(part: type) -> bool:
-    """Does this class come from outside our packages?"""
-    module = part.__module__
-    if module == "__main__":  # `python -m package.module` hides the name in the spec
-        spec = getattr(sys.modules["__main__"], "__spec__", None)
-        module = spec.name if spec else module
-    return module.split(".")[0] not in OURS
 
 
 def _name_of_file(spec: str) -> str:
@@ -142,28 +115,6 @@ def _failed(spec: str, error: BaseException) -> ConfigError:
 
 def _is_import(frame: traceback.FrameSummary) -> bool:
     return frame.filename.startswith("<frozen importlib")
-
-
-def _facts(part: type) -> Iterator[str]:
-    """What a class without a source file says: its plain values and the code of its methods."""
-    for name, value in sorted(vars(part).items()):
-        inner = getattr(value, "__func__", value)
-        if isinstance(inner, FunctionType):
-            yield f"{name} {inner.__defaults__} {inner.__kwdefaults__} {_code(inner.__code__)}"
-        elif isinstance(value, str | int | float | tuple) and not name.startswith("__"):
-            yield f"{name} {value!r}"
-
-
-def _code(code: CodeType) -> str:
-    constants = [_code(one) if isinstance(one, CodeType) else _text(one) for one in code.co_consts]
-    return f"{code.co_code.hex()} {code.co_names} {constants}"
-
-
-def _text(constant: Any) -> str:
-    """Its repr, with sets in order: that of a set differs from process to process."""
-    if isinstance(constant, frozenset):
-        return repr(sorted(cast(frozenset[Any], constant), key=repr))
-    return repr(constant)
 
 
 def _sha256(source: bytes) -> str:

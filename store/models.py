@@ -177,11 +177,11 @@ class ComponentRow(Table):
 
     code_hash: Mapped[str] = mapped_column(primary_key=True)
     kind: Mapped[str] = mapped_column(
-        primary_key=True, doc="position, mask, task, skeleton, training …"
+        primary_key=True, doc="position, mask, task, skeleton, training, helper …"
     )
     name: Mapped[str] = mapped_column(primary_key=True)
-    origin: Mapped[str] = mapped_column(doc="module:class, file:class, or a module")
-    source_hash: Mapped[str] = mapped_column(doc="sha256 of the file that defines it")
+    origin: Mapped[str] = mapped_column(doc="module:class, file:class, a module or a file")
+    source_hash: Mapped[str] = mapped_column(doc="fingerprint of the code of its file")
 
 
 class ScoreRow(Table):

@@ -15,9 +15,9 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from store.files import sha256_of
 from store.models import ComponentRow, RunRow
 from store.records import Changed
+from store.source_code import hash_of_file
 from store.where import Selection
 
 PACKAGES = (
@@ -109,9 +109,9 @@ def changed(session: Session, selection: Selection) -> list[Changed]:
     for code, number, arm in session.execute(query.order_by(RunRow.id)):
         runs.setdefault(code, []).append((number, arm))
     used: dict[tuple[str, str, str, str], list[str]] = {}
-    told: dict[str | None, set[str]] = {}
+    told: set[str | None] = set()
     for row in session.scalars(select(ComponentRow)):
-        told.setdefault(row.code_hash, set()).add(row.kind)
+        told.add(row.code_hash)
         if row.code_hash in runs:
             part = (row.kind, row.name, row.origin, row.source_hash)
             used.setdefault(part, []).append(row.code_hash)
@@ -120,22 +120,11 @@ def changed(session: Session, selection: Selection) -> list[Changed]:
         for part, codes in sorted(used.items())
     ]
     silent = [run for code, of in runs.items() if code not in told for run in of]
-    # Runs of an older version noted their parts alone.
-    trained = [
-        run
-        for code, of in runs.items()
-        if not told.get(code, {"training"}) & {"training", "perform"}
-        for run in of
-    ]
-    return [
-        *(one for one in found if one is not None),
-        *_unknown(None, sorted(silent)),
-        *_unknown("training", sorted(trained)),
-    ]
+    return [*(one for one in found if one is not None), *_unknown(sorted(silent))]
 
 
 def present_hash(origin: str) -> str | None:
-    """Return the sha256 of the file that an origin names, as it is now; None where it is gone.
+    """Return the fingerprint of the file that an origin names, as it is; None where it is gone.
 
     The file of `module:class`, or of a module alone, is looked for where an import would look, but
     nothing is imported.
@@ -144,7 +133,7 @@ def present_hash(origin: str) -> str | None:
     path = Path(place) if place.endswith(".py") else _file_of(place)
     if path is None or not path.is_file():
         return None
-    return sha256_of(path)
+    return hash_of_file(path)
 
 
 def _file_of(module: str) -> Path | None:
@@ -175,12 +164,12 @@ def _compared(
     return Changed(kind, name, state, origin, len(numbers), arms, numbers, source_hash, present)
 
 
-def _unknown(kind: str | None, of: list[tuple[int, str]]) -> list[Changed]:
-    """One line for the runs that did not note what they were done by: at all, or of one kind."""
+def _unknown(of: list[tuple[int, str]]) -> list[Changed]:
+    """Return one line for the runs that did not note what they were done by."""
     if not of:
         return []
     arms, numbers = _told(of)
-    return [Changed(kind, None, "unknown", None, len(numbers), arms, numbers, None, None)]
+    return [Changed(None, None, "unknown", None, len(numbers), arms, numbers, None, None)]
 
 
 def _told(of: Iterable[tuple[int, str]]) -> tuple[str, list[int]]:

@@ -18,8 +18,9 @@ STATUSES: tuple[str, ...] = ("planned", "running", *FINISHED)
 class Component:
     """The source of one part behind a run: `code_hash` stands for all of them together.
 
-    `origin` is `module:qualname`, or `path:qualname` for a file that is no module. `source_hash`
-    is the sha256 of the file that defines the part.
+    `origin` is `module:qualname`, or `path:qualname` for a file that is no module; a module or a
+    path alone for a file that parts import. `source_hash` is the fingerprint of the file's code
+    (`store.source_code`).
     """
 
     kind: str
@@ -282,10 +283,10 @@ class Failure:
 class Changed:
     """A part whose source is no longer what runs were done with, or is not found.
 
-    Besides the parts that a config names these are the files of the encoder's "skeleton" and of the
-    "training" loop. `state` is "changed", "missing" when its file is not there, or "unknown" when
-    runs did not note their parts, or what they were trained by, or the part has no file. `arms` are
-    those of the runs, `run_ids` the runs.
+    Besides the parts that a config names these are all files that a run's numbers rest on: of the
+    encoder's "skeleton", its "builder", the "training", and each "helper" that a plug-in imports.
+    `state` is "changed", "missing" when its file is not there, or "unknown" when runs did not note
+    their parts or the part has no file. `arms` are those of the runs, `run_ids` the runs.
     """
 
     kind: str | None

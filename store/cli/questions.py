@@ -76,7 +76,7 @@ def cost(
 def changed(asked: Asked) -> None:
     """Print parts whose source has changed since their runs.
 
-    The skeleton of the encoder and the training loop are among them, file by file.
+    Every file that a run's numbers rest on is among them. Docstrings and comments do not count.
     """
     found = asked.results.changed(**_chosen(asked))
     columns = found.columns()

@@ -14,8 +14,8 @@ from studies.cli.options import THEN_OF_STUDY, help_text, new_app
 from studies.conducting.command import BAD_INPUT, DONE, WORK_FAILED, command, errors, fail
 
 if TYPE_CHECKING:
+    from studies.analysis.verdicts import Verdict
     from studies.design.study import Study
-    from studies.statistics.verdict import Verdict
 
 RUN = """Run a study of your own, which one YAML file describes.
 

@@ -1,111 +1,114 @@
-"""What a run is made of besides its settings: the source of its parts."""
+"""The source code that a run's numbers rest on: its parts, and every file that these import."""
 
-import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from registry.choices import Choice
 from registry.config import hash_of
-from registry.plugins import is_plugin, origin, source_hash
+from registry.fingerprint import Module, closure, find, hash_of_class, is_ours, module_of, origin
+from registry.mask_expressions import MaskExpression
 from registry.registry import registry_of
+from store.records import Component
+from store.source_code import hash_of_file
 from studies.training import references
 from studies.training.settings import RunConfig
 
-if TYPE_CHECKING:
-    from store.records import Component
+ENTRY = "studies.training.execute"
+"""The module by which a run is trained and scored, where no function of its config does it."""
 
-# What numbers rest on besides the parts that a config names.
-SKELETON = ("variants.encoder", "variants.block", "variants.multihead", "variants.embedding")
-TRAINING = (
-    *("studies.training.execute", "studies.training.loop", "studies.training.schedules"),
-    *("studies.training.data", "studies.training.evaluation"),
-    *("studies.seeds", "studies.scoring"),
+BESIDE = frozenset(
+    {
+        # They find, name and refuse. What comes of it, classes and a config, is recorded itself.
+        *("registry.errors", "registry.plugins", "registry.registry", "registry.yaml_file"),
+        *("registry.fingerprint", "registry.presets", "studies.errors"),
+        # They look at runs; no run looks at them.
+        *("store", "studies.training.identity", "studies.training.saved_models"),
+    }
 )
+"""Modules that runs import and that cannot change a number; all else that they import counts."""
+
+KINDS = {"variants": "skeleton", "registry": "builder", "studies": "training"}
+"""The kind under which a file of each package of ours is recorded, where it is no named part."""
 
 
-def components(config: RunConfig) -> tuple["Component", ...]:
-    """The source of each part of a run, of its task's generator, and of what they are put into.
-
-    That is the skeleton of an encoder and the training loop, each file on its own.
-    """
-    from store.records import Component
-
-    parts = [
-        Component(kind, name, origin=origin(part), source_hash=source_hash(part))
-        for kind, name, part in _parts_of(config)
-    ]
-    functions = [
-        Component(kind, name, origin=name, source_hash=_hash_of_file(path))
-        for kind, name, path in _functions_of(config)
-    ]
-    machinery = [
-        Component(kind, module.rpartition(".")[2], module, _hash_of_file(_file_of(module)))
-        for kind, module in _machinery_of(config)
-    ]
-    return (*parts, *functions, *machinery)
+def components(config: RunConfig) -> tuple[Component, ...]:
+    """The source of each part of a run, of its functions, and of every file that they import."""
+    return tuple(component for component, _ in _sources(config))
 
 
-def hash_of_code(parts: Iterable["Component"]) -> str:
+def hash_of_code(parts: Iterable[Component]) -> str:
     """The fingerprint that stands for the source of all parts of a run."""
     return hash_of({f"{part.kind} {part.name}": part.source_hash for part in parts})
 
 
 def foreign_sources(config: RunConfig) -> dict[str, str]:
-    """The fingerprint of each part that does not ship with the sandbox, by kind and name.
+    """The fingerprint of each part and file that does not ship with the sandbox, by kind and name.
 
     Another source of one of these is another run.
     """
-    parts = {
-        f"{kind} {name}": source_hash(part)
-        for kind, name, part in _parts_of(config)
-        if is_plugin(part)
+    return {
+        f"{component.kind} {component.name}": component.source_hash
+        for component, ours in _sources(config)
+        if not ours
     }
-    functions = {
-        f"{kind} {name}": _hash_of_file(path)
-        for kind, name, path in _functions_of(config)
-        if not references.is_ours(name)
-    }
-    return parts | functions
 
 
-def _parts_of(config: RunConfig) -> Iterator[tuple[str, str, type]]:
-    """The classes that a run is made of, with kind and name."""
+@dataclass(frozen=True)
+class _Named:
+    """A part or function that a config names; `module` is None for a class without a file."""
+
+    component: Component
+    module: Module | None
+    ours: bool
+
+
+def _sources(config: RunConfig) -> Iterator[tuple[Component, bool]]:
+    """Everything that counts, each with whether it ships with the sandbox."""
+    named = [*_parts_of(config), *_functions_of(config)]
+    yield from ((one.component, one.ours) for one in named)
+    roots = {one.module for one in named if one.module is not None}
+    files: dict[Path, str] = {}
+    for root in (*roots, *([] if config.perform else [find(ENTRY)])):
+        files |= closure(root, BESIDE)
+    beside = {file: name for file, name in files.items() if file not in {one.file for one in roots}}
+    count = Counter(beside.values())
+    for file, name in sorted(beside.items()):
+        top, _, rest = name.partition(".")
+        if top in KINDS:
+            yield Component(KINDS[top], rest, name, hash_of_file(file)), True
+        else:
+            name = name if count[name] == 1 else str(file)
+            yield Component("helper", name, str(file), hash_of_file(file)), False
+
+
+def _parts_of(config: RunConfig) -> Iterator[_Named]:
     if config.encoder is not None:
         for kind in type(config.encoder).model_fields:
-            yield from _classes(kind, getattr(config.encoder, kind))
-    yield from _classes("task", config.task)
+            yield from _chosen(kind, getattr(config.encoder, kind))
+    yield from _chosen("task", config.task)
+    for probe in config.evaluation.probes:
+        yield from _chosen("probe", probe)
 
 
-def _classes(kind: str, chosen: object) -> Iterator[tuple[str, str, type]]:
+def _chosen(kind: str, chosen: object) -> Iterator[_Named]:
+    """The classes that a choice names: its own and those of its options, or of its expression."""
     if not isinstance(chosen, Choice):
         return
-    if chosen.name.isidentifier():
-        yield kind, chosen.name, registry_of(kind)[chosen.name]
+    expression = not chosen.name.isidentifier()
+    for name in MaskExpression(chosen.name).names() if expression else [chosen.name]:
+        part = registry_of(kind)[name]
+        module = module_of(part)
+        source = hash_of_file(module.file) if module else hash_of_class(part)
+        yield _Named(Component(kind, name, origin(part), source), module, is_ours(part))
     for inner in chosen.options().values():
-        yield from _classes(kind, inner)
+        yield from _chosen(kind, inner)
 
 
-def _functions_of(config: RunConfig) -> Iterator[tuple[str, str, Path]]:
-    """The functions that a run is done by, with the key and the name that name them."""
-    for kind in ("model", "perform"):
-        chosen: Any = getattr(config, kind)
+def _functions_of(config: RunConfig) -> Iterator[_Named]:
+    for kind, chosen in (("model", config.model), ("perform", config.perform)):
         if chosen is not None:
-            yield kind, chosen.name, references.source_of(chosen.name)
-
-
-def _machinery_of(config: RunConfig) -> Iterator[tuple[str, str]]:
-    """The modules of ours that a run is done by, each with its kind."""
-    if config.encoder is not None:
-        yield from (("skeleton", module) for module in SKELETON)
-    if config.perform is None:
-        yield from (("training", module) for module in TRAINING)
-
-
-def _file_of(module: str) -> Path:
-    # Beside this one, without an import of what may be heavy.
-    return Path(__file__).parents[2].joinpath(*module.split(".")).with_suffix(".py")
-
-
-def _hash_of_file(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+            module = references.source_of(chosen.name)
+            component = Component(kind, chosen.name, chosen.name, hash_of_file(module.file))
+            yield _Named(component, module, is_ours(module.name))

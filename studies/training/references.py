@@ -12,7 +12,8 @@ from pydantic import create_model as make_model
 
 from registry.choices import Choice
 from registry.errors import ConfigError, Problem, problems_of
-from registry.plugins import OURS, load
+from registry.fingerprint import Module
+from registry.plugins import load
 
 
 def refers(what: str, *given: str) -> BeforeValidator:
@@ -67,14 +68,10 @@ def module_of(name: str) -> ModuleType:
     return sys.modules[load(name.rpartition(":")[0]).module]
 
 
-def source_of(name: str) -> Path:
-    """The file that holds the function of this name."""
-    return Path(str(module_of(name).__file__))
-
-
-def is_ours(name: str) -> bool:
-    """Does this function ship with the sandbox?"""
-    return name.partition(":")[0].split(".")[0] in OURS
+def source_of(name: str) -> Module:
+    """The module that holds the function of this name, and its file."""
+    module = module_of(name)
+    return Module(module.__name__, Path(str(module.__file__)))
 
 
 @cache

@@ -1,18 +1,15 @@
 """Plug-ins: files and modules that register classes, and what they say when they fail."""
 
 import hashlib
-import subprocess
 import sys
 from dataclasses import FrozenInstanceError
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import registry
 from registry import ConfigError
-from registry.plugins import is_plugin, load, origin, source_hash
-from variants.positions import Position, RoPE
+from registry.plugins import load
 
 MINE = """
 from registry import register
@@ -138,61 +135,3 @@ def test_a_bare_folder_registers_nothing_and_is_refused(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigError, match=r"folder without an __init__\.py"):
         load("bare_folder")
-
-
-def test_the_hash_of_a_class_is_that_of_its_file(tmp_path: Path) -> None:
-    plugin = load(str(write(tmp_path, MINE)))
-    assert source_hash(registry.positions["mine"]) == plugin.sha256
-    code = Path(sys.modules[RoPE.__module__].__file__ or "").read_bytes()
-    assert source_hash(RoPE) == hashlib.sha256(code).hexdigest()
-
-
-def test_the_origin_of_a_class_leads_back_to_its_file(tmp_path: Path) -> None:
-    plugin = load(str(write(tmp_path, MINE)))
-    mine = registry.positions["mine"]
-    assert origin(mine) == f"{plugin.file}:{mine.__qualname__}"
-    assert origin(RoPE) == "variants.positions.rope:RoPE"
-
-
-def interactive(body: str, qualname: str = "Mine") -> type:
-    space: dict[str, Any] = {"__name__": "__console__"}
-    exec(f"class {qualname}:\n    {body}", space)
-    return space[qualname]
-
-
-def test_a_class_typed_at_a_prompt_is_hashed_by_what_it_does() -> None:
-    body = "size = 3\n    def f(self, x=1): return x in {'a', 'b', 'c'}"
-    base = source_hash(interactive(body))
-    assert source_hash(interactive(body)) == base
-    others = [
-        interactive(body, "Other"),
-        interactive(body.replace("size = 3", "size = 4")),
-        interactive(body.replace("x=1", "x=2")),
-        interactive(body.replace("'c'", "'d'")),
-        interactive(body.replace("x in", "x not in")),
-    ]
-    assert len({base, *map(source_hash, others)}) == 6
-
-
-def test_that_hash_is_the_same_in_every_process() -> None:
-    code = (
-        "from registry.plugins import source_hash\n"
-        "class A:\n    def f(self, x): return [y for y in 'ab' if x in {'a', 'b', 'c'}]\n"
-        "print(source_hash(A))"
-    )
-    command = [sys.executable, "-c", code]
-    shown = [
-        subprocess.run(
-            command, capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}
-        ).stdout
-        for seed in "12"
-    ]
-    assert shown[0] == shown[1]
-
-
-def test_our_parts_are_no_plugins_and_everything_else_is(tmp_path: Path) -> None:
-    load(str(write(tmp_path, MINE)))
-    assert not is_plugin(RoPE)
-    assert is_plugin(registry.positions["mine"])
-    assert is_plugin(interactive("pass"))
-    assert is_plugin(type("Local", (Position,), {"__module__": "__main__"}))

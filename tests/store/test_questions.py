@@ -10,6 +10,7 @@ from store import Component, Ledger, Results, StoreError
 from store.aggregate import t_interval
 from store.provenance import present_hash
 from store.records import PlannedRun
+from store.source_code import hash_of_file, hash_of_source
 
 MakeRun = Callable[..., PlannedRun]
 
@@ -188,11 +189,9 @@ def test_superseded_runs_are_marked_and_may_be_left_out(
 def test_a_changed_source_is_found_by_its_file(
     ledger: Ledger, make_run: MakeRun, url: str, tmp_path: Path
 ) -> None:
-    import hashlib
-
     mine = tmp_path / "mine.py"
     mine.write_text("first")
-    origin, first = f"{mine}:Mine", hashlib.sha256(b"first").hexdigest()
+    origin, first = f"{mine}:Mine", hash_of_source(b"first")
     parts = (Component("position", "mine", origin, first),)
     gone = (Component("position", "gone", "no_such_module.at_all:Gone", "aa"),)
     ids = ledger.plan(
@@ -210,18 +209,17 @@ def test_a_changed_source_is_found_by_its_file(
 
     (one,) = [each for each in results.changed() if each.state == "changed"]
     assert (one.name, one.arms, one.run_ids) == ("mine", "mine", ids[:2])
-    assert one.present_hash == hashlib.sha256(b"second").hexdigest()
+    assert one.present_hash == hash_of_source(b"second")
 
 
 def test_the_file_of_a_module_is_found_without_an_import() -> None:
-    import hashlib
     import sys
 
     root = Path(__file__).parents[2]
     loaded = set(sys.modules)
     file = root / "variants" / "positions" / "rope.py"
     found = present_hash("variants.positions.rope:RoPE")
-    assert found == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert found == hash_of_file(file)
     assert set(sys.modules) - loaded <= {"variants"}
     assert present_hash("__main__:Mine") is None
     assert present_hash("variants.nothing:X") is None

@@ -1,6 +1,5 @@
 """How tuning leads to confirming, without workers: runs are ended by hand."""
 
-import hashlib
 import inspect
 import platform
 import sqlite3
@@ -12,6 +11,7 @@ import pytest
 
 from store import Results
 from store.ledger import Ledger
+from store.source_code import hash_of_file
 from studies.conducting.conduct import Conductor
 from studies.conducting.search import RATE, Trials
 from studies.design.gathering import gather
@@ -170,7 +170,7 @@ def test_runs_of_a_part_whose_source_has_changed_are_named(
     assert made.changed() == {}
 
     monkeypatch.setattr(
-        "studies.training.identity.source_hash", lambda part: f"another {part.__name__}"
+        "studies.training.identity.hash_of_file", lambda file: f"another {file.stem}"
     )
 
     assert made.changed() == {"none": made.ids()}
@@ -186,20 +186,18 @@ def test_a_run_carries_the_source_of_each_of_its_parts(url: str) -> None:
     kinds = {"position", "task", "norm", "feedforward", "mask", "skeleton", "training"}
     assert {part.kind for part in parts} >= kinds
     assert [part.origin for part in parts if part.kind == "task"] == ["studies.tasks.shift:Shift"]
-    source = Path(inspect.getfile(Shift)).read_bytes()
     [shift] = [part.source_hash for part in parts if part.kind == "task"]
-    assert shift == hashlib.sha256(source).hexdigest()
+    assert shift == hash_of_file(Path(inspect.getfile(Shift)))
 
 
 def test_the_skeleton_and_the_training_loop_are_compared_where_they_were_noted(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = conductor(url)
-    hash_of_file = identity._hash_of_file
     monkeypatch.setattr(
         identity,
-        "_hash_of_file",
-        lambda path: "another" if path.stem == "block" else hash_of_file(path),
+        "hash_of_file",
+        lambda file: "another" if file.stem == "block" else hash_of_file(file),
     )
     assert made.changed() == {"none": made.ids()}
 
@@ -221,7 +219,7 @@ def test_what_runs_again_carries_the_source_of_now(
     while claim := made.ledger.claim("w", numbers):
         made.ledger.finish(claim, "done")
     monkeypatch.setattr(
-        "studies.training.identity.source_hash", lambda part: f"another {part.__name__}"
+        "studies.training.identity.hash_of_file", lambda file: f"another {file.stem}"
     )
     assert set(made.changed()["none"]) == set(made.ids())
 

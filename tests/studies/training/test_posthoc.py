@@ -10,9 +10,9 @@ from rich.console import Console
 from registry import ConfigError
 from store import Ledger, Results
 from store.records import Run
-from studies.answers.answer import gather_results
-from studies.answers.printing import print_answer
-from studies.answers.verdicts import verdicts
+from studies.analysis.printing import print_answer
+from studies.analysis.results import gather_results
+from studies.analysis.verdicts import verdicts
 from studies.design.freezing import frozen_for, protocol_of
 from studies.seeds import Seeds
 from studies.training.evaluation import MEASURES

@@ -115,4 +115,4 @@ def test_another_source_of_a_function_is_another_run(tmp_path: Path) -> None:
         return next(iter(run.provenance["plugin_parts"].values()))
 
     assert identity("one.py", MEASURES) == identity("two.py", MEASURES)
-    assert identity("one.py", MEASURES) != identity("three.py", MEASURES + "\n# changed\n")
+    assert identity("one.py", MEASURES) != identity("three.py", MEASURES + "\nCHANGED = 1\n")
