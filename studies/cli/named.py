@@ -171,7 +171,7 @@ def published(
         parser = typer.main.get_command(published_app)
         print(parser.get_help(parser.make_context("python -m studies.published", [])))
     elif words or rows is not None:
-        fail("name a table first: --table NAME; without words all are listed", BAD_INPUT)
+        fail("--table NAME is required; without any options the tables are listed", BAD_INPUT)
     else:
         _list_tables()
 

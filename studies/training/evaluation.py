@@ -10,7 +10,7 @@ from einops import rearrange
 from jaxtyping import Bool
 from torch import Tensor, nn
 
-from store.metrics import METRICS
+from store.metrics import SCORED
 from studies.scoring import FixedSets, Measured, averaged, judged, logits_per_answer, predict
 from studies.tasks.task import UNSCORED
 from variants.positions import BeyondTableError
@@ -89,7 +89,7 @@ MEASURES: Mapping[str, Measure] = {
     "floor": Measure(right_answers, lambda mean, floor: floor, at_checkpoints=False),
 }
 """How each metric that every trained run is scored by is computed; see `store.metrics`."""
-assert set(MEASURES) == set(METRICS.names(scored=True))
+assert set(MEASURES) == set(SCORED)
 
 
 def validation_lengths(shortest: int, longest: int) -> list[int]:

@@ -21,7 +21,7 @@ import studies.tasks  # noqa: F401
 from registry.choices import STRICT, Choice, resolve
 from registry.config import EncoderConfig
 from registry.errors import ConfigError, Problem, problems_of
-from store.metrics import FLOOR, METRICS
+from store.metrics import METRICS
 from studies.training.references import refers
 from studies.training.schedules import Schedule
 
@@ -33,7 +33,7 @@ Part = Annotated[float, Field(ge=0, lt=1)]
 if TYPE_CHECKING:
     Share = str
 else:
-    Share = Literal[tuple(one for one in METRICS.names("share", scored=True) if one != FLOOR)]
+    Share = Literal[tuple(sorted(one.name for one in METRICS.values() if one.ceiling == 1))]
 """A share of the right that a model may reach."""
 
 
