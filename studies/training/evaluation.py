@@ -129,7 +129,7 @@ def evaluate(
                     counts[name].append(measure.count(answers))
                 between_batches()
         except BeyondTableError as error:
-            counts = dict.fromkeys(MEASURES, list[Counted]())
+            counts = {name: list[Counted]() for name in MEASURES}
             if refused is not None:
                 refused[length] = str(error)
         floor = sets.task.floors(length).highest
