@@ -21,20 +21,20 @@ NEEDED = ("study", "words", "database", "frozen")
 
 
 def check_bundle(folder: Path) -> list[str]:
-    """What is wrong with a bundle, a line each; empty where all is as it was made.
+    """The problems of a bundle, a line each; none where it is intact.
 
     Raises:
-        StoreError: If the folder holds no bundle.
+        StoreError: If the folder is not a bundle.
     """
     if not (folder / MANIFEST).is_file() or not (folder / PLAN).is_file():
-        raise StoreError(f"{folder} holds no bundle: it lacks {MANIFEST} or {PLAN}")
+        raise StoreError(f"{folder} is not a bundle: {MANIFEST} or {PLAN} is missing")
     # The words of a plan name files as seen from the bundle.
     with chdir(folder):
         wrong = list(wrong_files(Path()))
         try:
             return [*wrong, *_wrong_inside(_plan_told())]
         except (StoreError, ConfigError, UnknownNameError, DuplicateNameError) as error:
-            return [*wrong, f"it cannot be looked into any further: {error}"]
+            return [*wrong, f"the check stopped early: {error}"]
 
 
 def _plan_told() -> dict[str, Any]:
@@ -49,7 +49,7 @@ def _plan_told() -> dict[str, Any]:
         raise StoreError(f"{PLAN} is not JSON: {error}") from None
     lacks = [key for key in NEEDED if not isinstance(told, dict) or key not in told]
     if lacks:
-        raise StoreError(f"{PLAN} is not the plan of a bundle: it lacks {', '.join(lacks)}")
+        raise StoreError(f"{PLAN} is not the plan of a bundle: missing {', '.join(lacks)}")
     return told
 
 
@@ -74,7 +74,7 @@ def _wrong_plans(told: dict[str, Any], storage: str) -> Iterator[str]:
 
 
 def wrong_files(folder: Path) -> Iterator[str]:
-    """What a folder holds other than its manifest says, a line each.
+    """The differences between a folder and its manifest, a line each.
 
     Raises:
         OSError: If there is no manifest.
@@ -85,9 +85,9 @@ def wrong_files(folder: Path) -> Iterator[str]:
         told[name] = digest
     there = set(files_of(folder))
     for name in sorted(told.keys() - there):
-        yield f"{name}: is in {MANIFEST} and not in the folder"
+        yield f"{name}: listed in {MANIFEST} but missing"
     for name in sorted(there - told.keys()):
-        yield f"{name}: is in the folder and not in {MANIFEST}"
+        yield f"{name}: not listed in {MANIFEST}"
     for name in sorted(there & told.keys()):
         if sha256_of(folder / name) != told[name]:
-            yield f"{name}: is another file than {MANIFEST} says"
+            yield f"{name}: checksum differs from {MANIFEST}"

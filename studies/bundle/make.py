@@ -33,7 +33,7 @@ KINDS = (".yaml", ".yml", ".py")
 
 
 def freeze_study(study: str, storage: str, out: Path) -> str:
-    """Bundle a study in a new folder; return the sha256 of its manifest, which stands for all.
+    """Bundle a study in a new folder; return the sha256 of its manifest, which identifies it.
 
     The folder takes its name once it is whole.
 
@@ -43,9 +43,7 @@ def freeze_study(study: str, storage: str, out: Path) -> str:
         ConfigError: If the words of its latest call do not make a plan any more.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise StoreError(
-            f"{out} is there and not empty; name a new folder, so that nothing is lost"
-        )
+        raise StoreError(f"{out} exists and is not empty; choose a new folder")
     with closing(Results(storage)) as results:
         words = words_behind(study, results)
     plan = plan_of(study, words)

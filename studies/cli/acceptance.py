@@ -173,7 +173,7 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
     ledger.plan(planned)
     claim = ledger.claim(this_process(), ids, LEASE_SECONDS)
     if claim is None:
-        raise WorkerError("another process checks the same model in this database right now")
+        raise WorkerError("another process is checking this model; wait for it to end")
     try:
         with threads(THREADS):
             outcome = execute(plan.config(cell), claim.run.seed, torch.device(chosen), _counting())
@@ -181,7 +181,7 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
         ledger.release(claim)
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:  # whatever building the model raises is the result of the run
-        reason = f"the model cannot be built: {type(error).__name__}: {error}"
+        reason = f"building the model failed: {type(error).__name__}: {error}"
         ledger.finish(claim, **Outcome("failed", reason).columns())
         raise WorkerError(reason) from error
     ledger.finish(claim, **outcome.columns())

@@ -58,7 +58,7 @@ def report(
         print(line)
     if wrong:
         raise typer.Exit(WORK_FAILED)
-    print("every number and every sentence of the report follows from the database")
+    print("The report matches the database: every number and every sentence.")
 
 
 @app.command()
@@ -101,9 +101,9 @@ def freeze(
             from studies.bundle.make import freeze_study
 
             digest = freeze_study(study, storage, out)
-            print(f"{out}: the sha256 of its MANIFEST stands for all of it:\n{digest}")
+            print(f"Bundle: {out}\nThe sha256 of its MANIFEST identifies it:\n{digest}")
         else:
-            fail("write freeze STUDY --out DIR, or freeze --check DIR", BAD_INPUT)
+            fail("usage: freeze STUDY --out DIR, or freeze --check DIR", BAD_INPUT)
 
 
 def _check_bundle(folder: Path) -> None:
@@ -114,7 +114,7 @@ def _check_bundle(folder: Path) -> None:
         print(line)
     if wrong:
         raise typer.Exit(WORK_FAILED)
-    print(f"{folder} is as it was made: files, database, plan, and every number of the report")
+    print(f"{folder} is intact: files, database, plan and every number of the report.")
 
 
 def studies() -> Iterator[tuple[str, str]]:

@@ -1,15 +1,8 @@
-"""Score stored models at further lengths, and add the numbers to their runs.
-
-    python -m studies.evaluate 17 18 --lengths 256,512
-    python -m studies.evaluate --study extrapolation --lengths 256,512
-
-The weights are those that --save-models kept. Each length is measured on the very set that the
-study would have used there. What is added is marked as added later: it is exploratory, and no
-verdict and no number of the study's answer rests on it. `python -m store lengths` shows it.
-"""
+"""The command that scores stored models at further lengths."""
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -22,17 +15,28 @@ if TYPE_CHECKING:
     from store.results import Results
     from studies.training.posthoc import Added, Asked
 
+HELP = """Score stored models at further lengths, and add the scores to their runs.
+
+    python -m studies.evaluate 17 18 --lengths 256,512
+    python -m studies.evaluate --study extrapolation --lengths 256,512
+
+The weights are those that --save-models kept. Each length is measured on the very set that the
+study would have used there. Added scores are marked as such: they are exploratory, and no verdict
+and no number of the study's answer uses them. `python -m store lengths` shows them.
+"""
+
 MOST = 2**31 - 1
 """No run has a larger id, and no sequence more tokens."""
 
 app = new_app()
 
 
+@app.command(help=help_text(HELP))
 def evaluate(
     runs: Annotated[
         list[str] | None, typer.Argument(metavar="RUN", help="Ids of runs, such as 17 or 3,5.")
     ] = None,
-    lengths: Annotated[str, typer.Option(help="Lengths, joined by commas.")] = "",
+    lengths: Annotated[str, typer.Option(help="Lengths, separated by commas.")] = "",
     study: Annotated[
         str | None, typer.Option(help="Every run of this study that has weights, instead of ids.")
     ] = None,
@@ -48,12 +52,12 @@ def evaluate(
     device: Device = "cpu",
 ) -> None:
     with errors():
-        asked_lengths = _numbers(lengths, "--lengths")
+        wanted = _numbers(lengths, "--lengths")
         ids = [number for word in runs or [] for number in _numbers(word, "RUN")]
-        if not asked_lengths:
-            fail("say which lengths, such as --lengths 256,512", BAD_INPUT)
+        if not wanted:
+            fail("--lengths is required, for example --lengths 256,512", BAD_INPUT)
         if bool(ids) == (study is not None):
-            fail("name runs by their ids, or a study by --study; one of the two", BAD_INPUT)
+            fail("give either the ids of runs or --study", BAD_INPUT)
         from registry.plugins import load as load_plugin
         from store.results import Results
         from studies.training.execute import device_named
@@ -61,23 +65,18 @@ def evaluate(
 
         for plugin in plugins or []:
             load_plugin(plugin)
-        results = Results(storage)
-        chosen = _of_study(results, str(study)) if study else _of_ids(results, ids)
-        asked = Asked(asked_lengths, split, examples, batch_size, device_named(device))
-        _warn(results, chosen)
-        results.close()
+        with closing(Results(storage)) as results:
+            chosen = _of_study(results, study) if study else _of_ids(results, ids)
+            _warn_of_changed_code(results, chosen)
+        asked = Asked(wanted, split, examples, batch_size, device_named(device))
         _score(chosen, asked, storage)
-
-
-evaluate.__doc__ = help_text(__doc__)
-app.command()(evaluate)
 
 
 def _numbers(text: str, what: str) -> tuple[int, ...]:
     words = [word for word in text.split(",") if word.strip()]
     wrong = [word for word in words if not word.strip().isdecimal() or not 1 <= int(word) <= MOST]
     if wrong:
-        rule = f"whole numbers from 1 to {MOST:,}, joined by commas"
+        rule = f"expected whole numbers from 1 to {MOST:,}, separated by commas"
         fail(f"{what}: {rule}; got {wrong[0]!r}", BAD_INPUT)
     return tuple(dict.fromkeys(map(int, words)))
 
@@ -93,7 +92,7 @@ def _of_ids(results: "Results", ids: Sequence[int]) -> list["Run"]:
 
 
 def _of_study(results: "Results", study: str) -> list["Run"]:
-    """The runs of a study that have weights, those that its last call asked for."""
+    """The runs of a study's latest call that have weights."""
     from registry.errors import UnknownNameError
     from studies.errors import ModelError
 
@@ -104,17 +103,17 @@ def _of_study(results: "Results", study: str) -> list["Run"]:
     having = [run for run in runs if run.id in saved]
     if not having:
         raise ModelError(
-            f"no run of {study} has saved weights; its command keeps them with --save-models, "
-            "those of stored runs with --rerun ARM too"
+            f"no run of {study} has saved weights; run the study with --save-models, and with "
+            "--rerun ARM for runs that are stored already"
         )
     if len(having) < len(runs):
         lacking = len(runs) - len(having)
-        print(f"note: {lacking} of {len(runs)} runs have no saved weights", file=sys.stderr)
+        print(f"Note: {lacking} of {len(runs)} runs have no saved weights.", file=sys.stderr)
     return having
 
 
-def _warn(results: "Results", runs: Sequence["Run"]) -> None:
-    """Name the parts whose source is not what a run was done with."""
+def _warn_of_changed_code(results: "Results", runs: Sequence["Run"]) -> None:
+    """Name the parts whose source differs from that of a run."""
     from studies.training.saved_models import changed_parts, config_of
 
     by_code: dict[Any, list[Run]] = {}
@@ -125,8 +124,8 @@ def _warn(results: "Results", runs: Sequence["Run"]) -> None:
         if changed:
             numbers = ", ".join(str(run.id) for run in same)
             print(
-                f"warning: the source has changed of {', '.join(changed)} since run {numbers}: "
-                "what is added may be measured on another model than what is stored",
+                f"Warning: the code of {', '.join(changed)} changed after run {numbers}; "
+                "the added scores may be those of another model.",
                 file=sys.stderr,
             )
 
@@ -143,26 +142,28 @@ def _score(runs: Sequence["Run"], asked: "Asked", storage: str) -> None:
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
-            longest = max(asked.lengths)
-            rule = f"run {run.id}: length {longest} takes more memory than there is"
             said = str(error).partition("\n")[0] or type(error).__name__
-            fail(f"{rule} ({said}); ask for less, or for a smaller --batch-size", WORK_FAILED)
+            fail(
+                f"run {run.id}: out of memory at length {max(asked.lengths)} ({said}); "
+                "use shorter lengths or a smaller --batch-size",
+                WORK_FAILED,
+            )
         except KeyboardInterrupt:
-            told = f"stopped: {number} of {len(runs)} runs are scored"
-            fail(f"{told}; the same command goes on from here", INTERRUPTED)
+            state = f"{number} of {len(runs)} runs scored"
+            fail(f"interrupted: {state}. Rerun the command to resume.", INTERRUPTED)
         count += len(added.scores)
         print(f"run {run.id} ({run.task}, {run.arm}, seed {run.seed})")
         for length in asked.lengths:
-            print(f"  {length:>6}  {_told(length, added)}")
-    tail = "; they are exploratory, and no verdict rests on them" if count else ""
+            print(f"  {length:>6}  {_outcome(length, added)}")
+    tail = " (exploratory: no verdict uses them)" if count else ""
     print(f"{count} scores added to {storage}{tail}")
 
 
-def _told(length: int, added: "Added") -> str:
+def _outcome(length: int, added: "Added") -> str:
+    """What came of one length: numbers, or why there are no new ones."""
     if length in added.known:
         count = added.known[length]
-        what = f"of {count} answers" if count else "as not applicable"
-        return f"is stored already ({what}), and stays as it is"
+        return f"already stored ({f'{count} answers' if count else 'not applicable'})"
     if length in added.refused:
         return f"not applicable: {added.refused[length]}"
     values = {score.metric: score.value for score in added.scores if score.length == length}

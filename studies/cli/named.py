@@ -14,8 +14,8 @@ from studies.cli.options import THEN_OF_STUDY, help_text, new_app
 from studies.conducting.command import BAD_INPUT, DONE, WORK_FAILED, command, errors, fail
 
 if TYPE_CHECKING:
+    from studies.analysis.verdicts import Verdict
     from studies.design.study import Study
-    from studies.statistics.verdict import Verdict
 
 RUN = """Run a study of your own, which one YAML file describes.
 
@@ -171,7 +171,7 @@ def published(
         parser = typer.main.get_command(published_app)
         print(parser.get_help(parser.make_context("python -m studies.published", [])))
     elif words or rows is not None:
-        fail("name a table first: --table NAME; without words all are listed", BAD_INPUT)
+        fail("--table NAME is required; without any options the tables are listed", BAD_INPUT)
     else:
         _list_tables()
 

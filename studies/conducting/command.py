@@ -20,8 +20,8 @@ from studies.cli.options import (
 from studies.design.study import Study
 
 if TYPE_CHECKING:
+    from studies.analysis.verdicts import Verdict
     from studies.design.plan import Plan
-    from studies.statistics.verdict import Verdict
 
 DONE, WORK_FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 

@@ -7,8 +7,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from registry.config import without_defaults
-from studies.answers.cost_table import cost_lines
-from studies.answers.printing import tasks_of
+from studies.analysis.printing import cost_lines, tasks_of
 from studies.conducting.progress import duration
 from studies.conducting.run_times import Took, run_times
 from studies.conducting.stored_runs import stored_runs
@@ -200,7 +199,7 @@ def _announced(plan: Plan, storage: str) -> int:
 
 def _too_few(plan: Plan, announced: int) -> Iterator[str]:
     """What so few seeds cannot decide, whatever they come to."""
-    from studies.statistics.power import fewest
+    from studies.analysis.power import fewest
 
     study, left_out = plan.settings.study, unasked(plan)
     for claims, together in ((study.hypotheses, announced), (study.explored, 0)):

@@ -70,8 +70,8 @@ def _module(name: str) -> str:
 
 def grown(plan: Plan, results: "Results") -> Plan:
     """The plan with every arm that its search has added so far."""
-    from studies.answers.answer import gather_results
-    from studies.answers.searching import grow
+    from studies.analysis.results import gather_results
+    from studies.analysis.search import grow
     from studies.report.stored import Stored
 
     while plan.settings.study.search is not None:

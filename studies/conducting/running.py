@@ -12,9 +12,9 @@ import typer
 
 from registry.config import hash_of, without_defaults
 from registry.errors import UnknownNameError
-from studies.answers.alternatives import alternatives
-from studies.answers.answer import ArmResult, gather_results
-from studies.answers.searching import grow, points
+from studies.analysis.choice import alternatives
+from studies.analysis.results import ArmResult, gather_results
+from studies.analysis.search import grow, points
 from studies.conducting.command import INTERRUPTED, TERMINATED, WORK_FAILED, fail
 from studies.conducting.conduct import Conductor, job_for
 from studies.conducting.keeping import remove_halves, tell_unsaved
@@ -24,7 +24,7 @@ from studies.design.study import Study
 
 if TYPE_CHECKING:
     from store.records import Frozen as Kept
-    from studies.statistics.verdict import Verdict
+    from studies.analysis.verdicts import Verdict
 
 
 class Terminated(BaseException):
@@ -182,10 +182,10 @@ def results_of(conductor: Conductor) -> list[ArmResult]:
 def _print_answer(conductor: Conductor, kept: "Kept", call: Call) -> "list[Verdict]":
     from rich.console import Console
 
-    from studies.answers.overall import overall, print_overall
-    from studies.answers.printing import print_answer, print_front, print_verdicts
-    from studies.answers.searching import best
-    from studies.answers.verdicts import verdicts
+    from studies.analysis.printing import print_answer, print_front, print_overall, print_verdicts
+    from studies.analysis.search import best
+    from studies.analysis.summaries import overall
+    from studies.analysis.verdicts import verdicts
     from studies.design.contrasts import unasked
 
     # Away from a terminal nobody folds lines, and a table must not be cut.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import optuna
 
     from store.records import Run
-    from studies.answers.searching import Point
+    from studies.analysis.search import Point
     from studies.design.pareto import Direction
 
 RATE = "training.learning_rate"

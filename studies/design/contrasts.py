@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from registry.errors import ConfigError, Problem, nearest
 from registry.registry import registry_of
+from studies.analysis.results import SCORES, TIMES
 from studies.design.hypothesis import Hypothesis
 from studies.design.merging import lies_under
-from studies.statistics.outcomes import SCORES, TIMES
 
 if TYPE_CHECKING:
     from studies.design.plan import Cell, Plan

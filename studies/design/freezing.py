@@ -5,10 +5,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from registry.config import hash_of, without_defaults
+from studies.design.frozen import Frozen
 from studies.design.hypothesis import Hypothesis
 from studies.design.knobs import reference_of
 from studies.design.plan import Plan
-from studies.statistics.frozen import Frozen
 
 if TYPE_CHECKING:
     from store.ledger import Ledger

@@ -18,11 +18,11 @@ from pydantic import create_model as make_model
 from registry.choices import STRICT
 from registry.errors import ConfigError, Problem, mapping, problems_of
 from studies.design.arms import Arm, crossed, read_arms, read_factors
+from studies.design.frozen import LARGEST_FAMILY
 from studies.design.hypothesis import Hypothesis
 from studies.design.matching import Match, read_match
 from studies.design.merging import each_told, leaves, merge, nested, refuse_other_roots
 from studies.design.search_space import Search
-from studies.statistics.frozen import LARGEST_FAMILY
 from studies.training.settings import (
     Count,
     Evaluation,

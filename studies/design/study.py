@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from store.records import Run
-    from studies.answers.answer import ArmResult
+    from studies.analysis.results import ArmResult
     from studies.design.arms import Arm
     from studies.design.collection import Collection
     from studies.design.plan import Plan

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from variants.faces import face
 
 if TYPE_CHECKING:
-    from studies.published.protocol import Claim as Claim
     from studies.published.study import study_of as study_of
     from studies.published.table import Cell as Cell
+    from studies.published.table import Claim as Claim
     from studies.published.table import Published as Published
     from studies.published.table import load as load
     from studies.published.table import names as names
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "protocol": ["Claim"],
         "study": ["study_of"],
-        "table": ["Cell", "Published", "load", "names"],
+        "table": ["Cell", "Claim", "Published", "load", "names"],
     },
 )

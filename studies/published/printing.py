@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from store.aggregate import Interval, t_interval
-from studies.published.differing import told
-from studies.published.ordering import Ours, Pair, counts, pairs_of
-from studies.published.ours import Tried, cells_of, claims_of
+from studies.published.comparison import Ours, Pair, Tried, cells_of, claims_of, counts, pairs_of
+from studies.published.study import told
 from studies.published.table import Cell, Published, load
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from studies.answers.answer import ArmResult
+    from studies.analysis.results import ArmResult
     from studies.design.plan import Plan
 
 MARK = "†"

@@ -1,20 +1,22 @@
 """A published table as a study of ours: its rows are panels, its columns arms."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from registry.errors import UnknownNameError
+from studies.design.gathering import gather
 from studies.design.merging import leaves, merge
+from studies.design.plan import Plan
+from studies.design.protocol import Settings
 from studies.design.study import Budget, Study
-from studies.published.protocol import Budgeted
-from studies.published.table import Published, load, ranges_written_out
+from studies.published.table import Budgeted, Published, load, ranges_written_out
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from studies.answers.answer import ArmResult
-    from studies.design.plan import Plan
+    from studies.analysis.results import ArmResult
+
 
 PROGRAM = "studies.published"
 IN_PANELS = ("task", "encoder", "perform", "training", "evaluation")
@@ -64,8 +66,6 @@ def _show(form: str, console: "Console", plan: "Plan", gathered: "list[ArmResult
 
 def _notes(plan: "Plan") -> Sequence[str]:
     """In what this call differs from its source, and what of that is not verified."""
-    from studies.published.differing import told
-
     table = load(plan.study.name)
     lines = [f"Different from the source, {table.source}:"]
     lines += [f"- {one}" for one in told(table, plan)]
@@ -128,3 +128,68 @@ def _panel(
     if "perform" in panel:
         panel["perform"] = {**panel["perform"], **perform}
     return panel
+
+
+SHOWN = 4
+"""Of a longer list only its ends are shown."""
+
+
+def told(table: Published, plan: Plan) -> list[str]:
+    """What ours always does otherwise, then what this call does."""
+    return [*table.protocol.differences, *differences(table, plan)]
+
+
+def differences(table: Published, plan: Plan) -> list[str]:
+    """Rows and arms that are left out, then every setting that is another than the source's."""
+    paper = gather(plan.study.budgets[PAPER].settings)
+    ours, theirs = dict(_leaves(plan.settings)), dict(_leaves(paper))
+    lines = [
+        f"{key}: {shown(ours.get(key))} here, {shown(theirs.get(key))} there"
+        for key in (*ours, *(key for key in theirs if key not in ours))
+        if ours.get(key) != theirs.get(key)
+    ]
+    return [*_left_out("rows", table.runnable_rows(), plan.labels()),
+            *_left_out("columns", table.runnable_arms(), plan.arms), *lines]  # fmt: skip
+
+
+def _left_out(what: str, every: Mapping[str, Any], here: Any) -> Iterator[str]:
+    missing = [one for one in every if one not in here]
+    if missing:
+        yield f"{what} not run in this call: {', '.join(missing)}"
+
+
+def _leaves(settings: Settings) -> Iterator[tuple[str, Any]]:
+    """What the protocol of a source may say, by dotted key."""
+    yield from leaves({"encoder": _plain(settings.encoder)})
+    yield from leaves({"training": settings.training.model_dump()})
+    yield from leaves({"evaluation": settings.evaluation.model_dump(exclude={"batch_size"})})
+    yield "study.seeds", settings.study.seeds
+    yield "study.learning_rates", settings.study.learning_rates
+    yield "study.tuning_seeds", settings.study.tuning_seeds
+    for panel in settings.study.panels:
+        if panel.perform is not None:
+            options = panel.perform.model_dump(exclude={"name"})
+            yield from leaves({f"{panel.label}.perform": options})
+
+
+def _plain(encoder: Mapping[str, Any]) -> dict[str, Any]:
+    """A part by its name alone is that part without options."""
+    return {
+        key: value["name"] if isinstance(value, Mapping) and set(value) == {"name"} else value
+        for key, value in encoder.items()
+    }
+
+
+def shown(value: Any) -> str:
+    """A setting in few signs."""
+    if isinstance(value, Mapping):
+        options = ", ".join(f"{key} {shown(one)}" for key, one in value.items() if key != "name")
+        return f"{value.get('name', '')} ({options})".strip() if options else str(value["name"])
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        listed = [shown(one) for one in value]
+        if len(listed) > SHOWN:
+            return f"{listed[0]}, {listed[1]} … {listed[-1]} ({len(listed)} of them)"
+        return ", ".join(listed) or "none"
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    return f"{value:,}" if isinstance(value, int) else f"{value}"

@@ -10,10 +10,10 @@ from store.errors import StoreError
 from store.files import replacing, writing
 from studies.report.figures import figures
 from studies.report.findings import Findings
-from studies.report.methods import latex_table
 from studies.report.page import html_page, markdown_page
-from studies.report.references import bibtex
+from studies.report.provenance import bibtex
 from studies.report.style import as_written, style
+from studies.report.wording import latex_table
 
 FORMATS = ("png", "pdf")
 PAGE = "report.html"

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from store.aggregate import Interval, t_interval, wilson
+from studies.analysis.results import Measure, floor_of
 from studies.design.freezing import SELECTION
-from studies.statistics.outcomes import Measure, floor_of
 
 if TYPE_CHECKING:
     from store.records import Run
-    from studies.answers.overall import Overall
-    from studies.answers.searching import Point
+    from studies.analysis.search import Point
+    from studies.analysis.summaries import Overall
     from studies.design.study import Line
     from studies.statistics import Verdict
     from studies.tasks.task import Floors
@@ -112,7 +112,7 @@ class Arm:
         That of Kaplan and Meier: a seed that ended without counts as one that takes longer, one
         that diverged as one that never meets it; of one that failed nothing is known.
         """
-        from studies.statistics.times import Time, kaplan_meier
+        from studies.analysis.survival import Time, kaplan_meier
 
         known = [seed.fit for seed in self.seeds if seed.fit and seed.run.status != "diverged"]
         if not known:

@@ -5,13 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from studies.answers.fit_times import FIT, fit_title
+from studies.analysis.sentences import FIT, fit_title
 from studies.design.freezing import SELECTION
 from studies.design.plan import Cell
 from studies.design.tuning import Chosen, Tried, in_words
-from studies.report.differences import differences, shared
 from studies.report.findings import Arm, Findings, FitTime, Panel, Seed, Setting
-from studies.report.provenance import command_of, provenance, sources
+from studies.report.provenance import command_of, differences, provenance, shared, sources
 from studies.report.stored import Stored
 from studies.training.settings import task_of
 

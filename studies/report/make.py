@@ -5,11 +5,13 @@ from pathlib import Path
 
 from store.errors import StoreError
 from store.results import Results
-from studies.answers.answer import ArmResult, gather_results, sentence
-from studies.answers.overall import overall
-from studies.answers.searching import best, points
-from studies.answers.verdicts import verdicts
+from studies.analysis.results import ArmResult, gather_results
+from studies.analysis.search import best, points
+from studies.analysis.sentences import arm_sentence
+from studies.analysis.summaries import overall
+from studies.analysis.verdicts import verdicts
 from studies.design.freezing import frozen_for, kept_for
+from studies.design.frozen import Frozen
 from studies.design.plan import Plan
 from studies.report.checking import shown_in, wrong_lines
 from studies.report.files import PAGE, write_report
@@ -18,7 +20,6 @@ from studies.report.gather import gather
 from studies.report.numbers import mismatches
 from studies.report.page import html_page
 from studies.report.stored import Stored
-from studies.statistics.frozen import Frozen
 
 NOTHING = Frozen((), ())
 """Where no protocol was frozen every hypothesis is exploratory."""
@@ -70,7 +71,7 @@ def findings_of(plan: Plan, storage: str, shown: str | None = None) -> Findings:
         runs = {cell: stored.confirming.get(cell, []) for cell in plan.cells()}
         gathered = gather_results(plan, runs, scores, stored.chosen)
         judged = verdicts(plan, gathered, frozen)
-        said = {one.cell: sentence(plan, one) for one in gathered}
+        said = {one.cell: arm_sentence(plan, one) for one in gathered}
         found = gather(stored, shown or storage, judged, said)
         return replace(found, front=_front(plan, gathered), overall=overall(plan, gathered))
     finally:

@@ -11,8 +11,7 @@ from registry.errors import ConfigError, Problem
 from store.files import writing
 from store.results import Results
 from studies.conducting.recall import plan_behind
-from studies.report.effects import effects
-from studies.report.figures import figures
+from studies.report.figures import effects, figures
 from studies.report.findings import Findings
 from studies.report.make import findings_of
 from studies.report.numbers import plain

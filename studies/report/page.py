@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 from studies.report import wording
 from studies.report.figures import figures
 from studies.report.findings import Findings, Panel
-from studies.report.markdown import Said, escaped
-from studies.report.methods import methods
 from studies.report.numbers import Numbers, plain
-from studies.report.references import bibtex
+from studies.report.provenance import bibtex
 from studies.report.style import as_written, style
+from studies.report.wording import methods
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from matplotlib.figure import Figure
 
     from studies.statistics import Verdict
+
 
 METRICS = {
     "skill": "Skill (0 = best blind guess, 1 = all right); mean ± half of the 95 % t-interval",
@@ -77,13 +77,13 @@ def metrics(panel: Panel) -> list[tuple[str, str, int | None]]:
 
 def _digits(verdict: "Verdict") -> int:
     """Digits after the point of an effect, as many as its sentence has."""
-    from studies.statistics.sentences import decimals
+    from studies.analysis.phrases import decimals
 
     return decimals(verdict.hypothesis.smallest_effect)
 
 
 def _words(findings: Findings) -> dict[str, Any]:
-    from studies.answers.overall import caption
+    from studies.analysis.printing import caption
     from studies.statistics import sentence
 
     return {
@@ -151,3 +151,29 @@ def _inline(svg: str, name: str) -> str:
             rf'(\bid="|href="#|url\(#){re.escape(one)}(?=["\)])', rf"\g<1>{name}-{one}", element
         )
     return element
+
+
+SIGNS = re.compile(
+    r"""[\\`*|~$]            # code, emphasis, cells of a table, formulas
+    | <(?=[A-Za-z/!?])        # HTML
+    | (?<!\w)_ | _(?!\w)        # emphasis too, but inside of a word
+    | \](?=[(\[])              # links
+    | &(?=\#?\w+;)             # entities of HTML
+    """,
+    re.VERBOSE,
+)
+
+
+class Said(str):
+    """Markdown that is meant as such."""
+
+
+def escaped(value: object) -> str:
+    """A value on one line, with a backslash before each sign that Markdown would read.
+
+    >>> print(escaped("t5_bias < a|b, _c_ and $x$"))
+    t5_bias \\< a\\|b, \\_c\\_ and \\$x\\$
+    """
+    if isinstance(value, Said):
+        return value
+    return SIGNS.sub(r"\\\g<0>", " ".join(str(value).split("\n")))

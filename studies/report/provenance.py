@@ -1,11 +1,16 @@
 """Where the numbers of a report come from: machine, code, command, and the papers of the parts."""
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping
+from importlib import resources
 from typing import Any
 
-from studies.design.plan import Plan
-from studies.report.references import cited
+from studies.analysis.printing import cost_rows
+from studies.design.knobs import reference_of
+from studies.design.merging import leaves
+from studies.design.plan import Cell, Plan
+from studies.report.findings import Findings
 from studies.report.stored import Stored
 from studies.training.settings import RunConfig
 
@@ -78,3 +83,98 @@ def _classes(config: RunConfig) -> Iterable[type]:
     for kind, chosen in holders:
         if isinstance(chosen, Choice) and chosen.name.isidentifier():
             yield registry_of(kind)[chosen.name]
+
+
+ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
+ENTRY = re.compile(r"^@\w+\{.*?^\}$", re.DOTALL | re.MULTILINE)
+
+
+def known() -> dict[str, str]:
+    """The entries that we have, by arXiv number."""
+    file = resources.files("studies.report").joinpath("references.bib")
+    entries = ENTRY.findall(file.read_text(encoding="utf-8"))
+    return {_number(entry): entry for entry in entries}
+
+
+def _number(entry: str) -> str:
+    found = re.search(r"eprint\s*=\s*\{([^}]+)\}", entry)
+    if found is None:
+        raise ValueError(f"an entry has no eprint: {entry.splitlines()[0]}")
+    return found[1]
+
+
+def cited(text: str) -> list[str]:
+    """The arXiv numbers in a text, in their order."""
+    return list(dict.fromkeys(ARXIV.findall(text)))
+
+
+def bibtex(findings: Findings) -> str:
+    """The entries of every paper that a part or a task of the study names as its source.
+
+    A paper that we have no entry for is named in a comment.
+    """
+    entries = known()
+    return "\n\n".join(
+        entries.get(number, f"% no entry for arXiv:{number}") for number in findings.sources
+    )
+
+
+ENCODER = "encoder."
+
+
+def differences(plan: Plan) -> list[tuple[str, Mapping[str, Any]]]:
+    """What differs between arms: keys of their configs, and what follows without being said.
+
+    Costs are those of the first panel, counted in the built models.
+    """
+    first: dict[str, Cell] = {}
+    for cell in plan.cells():
+        first.setdefault(cell.arm, cell)
+    flat = {arm: dict(leaves(plan.config(cell).plain())) for arm, cell in first.items()}
+    changed = sorted({key for label in plan.labels() for key in _changed(plan, label)})
+    rows: list[tuple[str, Mapping[str, Any]]] = [
+        (key, {arm: _shown(one.get(key)) for arm, one in flat.items()}) for key in changed
+    ]
+    costs = {arm: cost_rows(plan.config(cell)) for arm, cell in first.items()}
+    heads = dict.fromkeys(head for one in costs.values() for head in one)
+    rows += [(head, {arm: one.get(head, "") for arm, one in costs.items()}) for head in heads]
+    match = plan.settings.study.match
+    if match is not None:
+        reference = reference_of(plan, match)
+        told = {arm: "reference" if arm == reference else "matched" for arm in first}
+        rows.append((f"matched: {match}", told))
+    return rows
+
+
+def _changed(plan: Plan, label: str) -> list[str]:
+    """The keys in which arms of one panel differ; one without an encoder has none of its keys."""
+    here = [cell for cell in plan.cells() if cell.task == label]
+    flat = [dict(leaves(plan.config(cell).plain())) for cell in here]
+    built = [one for one in flat if any(key.startswith(ENCODER) for key in one)]
+    keys = {key for one in flat for key in one}
+    return [
+        key
+        for key in keys
+        for having in [built if key.startswith(ENCODER) else flat]
+        if len({repr(one.get(key)) for one in having}) > 1
+    ]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping) and "name" in value:
+        options = ", ".join(f"{key}={one}" for key, one in value.items() if key != "name")
+        return f"{value['name']} ({options})" if options else str(value["name"])
+    if isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+        return ", ".join(map(_shown, value))
+    return "" if value is None else str(value)
+
+
+def shared(plan: Plan) -> dict[str, str]:
+    """The settings that every run shares, under dotted keys."""
+    flat = [dict(leaves(plan.config(cell).plain())) for cell in plan.cells()]
+    tuned = {key for setting in plan.settings.study.settings() for key in setting}
+    return {
+        key: "none" if value is None else _shown(value)
+        for key, value in flat[0].items()
+        if key not in tuned and all(repr(one.get(key)) == repr(value) for one in flat)
+    }

@@ -1,14 +1,18 @@
 """The style of figures: the same on every machine, whatever the reader's own settings are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-
-from studies.report.palette import FAINT, INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+# Okabe and Ito's colours, which people with any common colour vision can tell apart.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
+DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (1, 1)))
+INK, FAINT, SHADE = "#1f2430", "#8a8f9c", "#eceef2"
 
 COLUMN, PAGE = 3.35, 6.9
 """Widths in inches: one column of a two-column paper, and its whole text width."""
@@ -73,3 +77,11 @@ def legend(figure: "Figure", axes: "Axes") -> None:
         widest = 0.5 + 0.065 * max(map(len, labels))  # inches of a line and its words
         columns = min(len(labels), max(1, int(figure.get_figwidth() / widest)))
         figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def looks(arms: Iterable[str]) -> dict[str, tuple[str, str | tuple[int, tuple[int, ...]]]]:
+    """A colour and a dash for each arm, in their order; dashes change when colours run out."""
+    return {
+        arm: (COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)])
+        for number, arm in enumerate(arms)
+    }

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from studies.answers.reach import Reach, reach
+from studies.analysis.phrases import lost_seeds, out_of, seldom_learned
+from studies.analysis.results import Reach, reach
 from studies.design.hypothesis import SIGNS
 from studies.report.findings import Arm, Findings, Panel
-from studies.statistics.amounts import lost_seeds, seldom_learned, share
 
 if TYPE_CHECKING:
     from studies.design.hypothesis import Hypothesis
     from studies.statistics import Verdict
+
 
 COLOUR_OF = {
     "supported": "#00785a",
@@ -100,7 +101,7 @@ def outcomes(findings: Findings) -> str:
 
 def _learned(panel: Panel, threshold: float) -> str:
     learned = sum(bool(reach_of(arm, panel, threshold).learned) for arm in panel.arms)
-    return f"{share(learned, len(panel.arms), 'arm')} on {panel.label}"
+    return f"{out_of(learned, len(panel.arms), 'arm')} on {panel.label}"
 
 
 def _furthest(panel: Panel, threshold: float) -> str:
@@ -203,7 +204,7 @@ def reach_of(arm: Arm, panel: Panel, threshold: float) -> Reach:
 def arms_of(names: list[str], panel: Panel) -> str:
     """Arms by name where they are few, else how many they are."""
     if len(names) > NAMED:
-        return share(len(names), len(panel.arms), "arm")
+        return out_of(len(names), len(panel.arms), "arm")
     return listed([f"“{name}”" if name in WORDS else name for name in names])
 
 
@@ -221,3 +222,127 @@ def counts(findings: Findings) -> str:
     tail = f"; {lost} of them ended without numbers" if lost else ""
     left = f"; {len(seeds) - ended} still to be done" if ended < len(seeds) else ""
     return f"{ended} confirming run{'' if ended == 1 else 's'}{tail}{left}"
+
+
+def methods(findings: Findings) -> str:
+    """How the study was done, in the words of a methods section."""
+    trained = [panel for panel in findings.panels if panel.task]
+    tuned = any(arm.tuning for panel in findings.panels for arm in panel.arms)
+    told = [
+        _training(findings, trained) if trained else _measuring(findings),
+        _replicates(findings, tuned),
+        "Intervals of means are Student's over seeds; shares of seeds have Wilson's.",
+    ]
+    if trained:
+        told.insert(1, _tuning(findings, tuned))
+    if findings.verdicts:
+        told.append(_contrasts(findings.verdicts))
+    return " ".join([*told, *_counted_as(trained), "No seed was dropped."])
+
+
+def _contrasts(verdicts: "list[Verdict]") -> str:
+    """How the claims were tested: each kind that there is, and the families they form."""
+    from studies.analysis.results import TIMES
+
+    claims = [verdict.hypothesis for verdict in verdicts]
+    whole = [claim for claim in claims if claim.than is None]
+    tests = {
+        "a studentized two-sample permutation test over seeds": [
+            claim for claim in whole if claim.metric not in TIMES or claim.direction == "same"
+        ],
+        "a permutation log-rank test where they are about times": [
+            claim for claim in whole if claim.metric in TIMES and claim.direction != "same"
+        ],
+        "permuted residuals of the additive model (Freedman & Lane) where they are interactions": [
+            claim for claim in claims if claim.than is not None
+        ],
+    }
+    used = listed([name for name, tested in tests.items() if tested])
+    fixed = any(not verdict.exploratory for verdict in verdicts)
+    families = ["the family fixed before the first confirming run"] if fixed else []
+    if any(verdict.exploratory for verdict in verdicts):
+        later = "those that came later" if fixed else "their family, none being fixed beforehand"
+        families.append(f"{later} (exploratory)")
+    return (
+        f"Contrasts are tested by {used}, with Holm's correction over {listed(families)}, and "
+        "judged by simultaneous intervals against the smallest effect of interest."
+    )
+
+
+def _training(findings: Findings, trained: list[Panel]) -> str:
+    known = findings.hyperparameters
+    tasks = listed(
+        [
+            f"{panel.task} ({panel.steps} steps on lengths {panel.trained[0]} to "
+            f"{panel.trained[1]})"
+            for panel in trained
+        ]
+    )
+    return (
+        f"We trained every arm from scratch on {tasks}, with AdamW, "
+        f"batches of {known.get('training.batch_size')} sequences and the "
+        f"{known.get('training.schedule')} schedule with {known.get('training.warmup_steps')} "
+        "warm-up steps."
+    )
+
+
+def _measuring(findings: Findings) -> str:
+    labels = listed([panel.label for panel in findings.panels])
+    return f"Nothing was trained: we measured every arm on {labels}."
+
+
+def _tuning(findings: Findings, tuned: bool) -> str:
+    if not tuned:
+        return "Every arm was trained with the same settings; none was tuned."
+    return (
+        "Each arm tried the same settings on seeds kept apart, and one was chosen: "
+        f"{findings.selection} (nll: validation cross-entropy); test lengths had no say."
+    )
+
+
+def _replicates(findings: Findings, tuned: bool) -> str:
+    seeds = sorted({len(arm.seeds) for panel in findings.panels for arm in panel.arms})
+    counted = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    noun = "seed" if seeds == [1] else "seeds"
+    run = (
+        f"The chosen setting was then run on {counted} fresh {noun} an arm"
+        if tuned
+        else (f"It was run on {counted} {noun} an arm")
+    )
+    return f"{run}; every arm saw the same data and the same test sets in each replicate."
+
+
+def _counted_as(trained: list[Panel]) -> list[str]:
+    """What seeds without numbers of their own were counted as."""
+    arms = [arm for panel in trained for arm in panel.arms]
+    told: list[str] = []
+    if any(arm.count("diverged") for arm in arms):
+        told.append("A seed that diverged counts as one that learned nothing.")
+    if any(arm.count("failed") for arm in arms):
+        told.append(
+            "A run that failed is in no mean; a verdict is given only where it is the same "
+            "whatever that run would have scored."
+        )
+    return told
+
+
+def latex_table(findings: Findings) -> str:
+    r"""The hyperparameters as a LaTeX table; needs \usepackage{booktabs}."""
+    rows = "\n".join(
+        rf"{_escaped(key)} & {_escaped(str(value))} \\"
+        for key, value in findings.hyperparameters.items()
+    )
+    head = "\\begin{tabular}{ll}\n\\toprule\nSetting & Value \\\\\n\\midrule"
+    return f"{head}\n{rows}\n\\bottomrule\n\\end{{tabular}}\n"
+
+
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+
+def _escaped(text: str) -> str:
+    return "".join(SPECIAL.get(sign, sign) for sign in text)

@@ -19,17 +19,18 @@ its own, which see what was stored before.
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from store.ledger import Ledger
 from store.results import Results
-from studies.answers.answer import ArmResult
-from studies.answers.overall import overall
-from studies.answers.reach import reach
-from studies.answers.searching import best, grow, points
-from studies.answers.verdicts import verdicts
+from studies.analysis.results import ArmResult, reach
+from studies.analysis.search import best, grow, points
+from studies.analysis.summaries import overall
+from studies.analysis.verdicts import verdicts
 from studies.conducting.conduct import Conductor
 from studies.conducting.ready import ready
 from studies.conducting.running import results_of
@@ -41,6 +42,7 @@ from studies.report.figures import figures
 from studies.report.files import texts
 from studies.report.make import findings_of
 from studies.report.numbers import read_numbers
+from studies.training.execute import execute
 
 Case = Mapping[str, Any]
 
@@ -65,16 +67,33 @@ def replay(case: Case, folder: Path) -> tuple[str, dict[str, Any]]:
     for call in (case, *case.get("then", ())):
         # A later call sees the rows of those before it, as it would find them stored.
         rows = [*rows, *call["rows"]]
-        told = _called(_plan(file, call), url, rows)
+        told = _called(plan_of(file, call), url, rows)
     return url, told
 
 
-def _plan(file: Path, call: Case) -> Plan:
-    """The checked plan of a call, as the command line makes it."""
+def plan_of(file: Path, call: Case) -> Plan:
+    """The checked plan of a call of a study file, as the command line makes it."""
     study = read_study(file)
     options = {"only": call.get("arms"), "seeds": call.get("seeds")}
     budget = call.get("budget", study.default_budget)
     return ready(study, budget, options, None, study.plugins, call.get("set", ()))
+
+
+def code_hashes(file: Path) -> list[str | None]:
+    """What stands for the code behind each run of a study file, as it is now."""
+    plan = plan_of(file, {})
+    cells = plan.cells()
+    runs = [
+        run for cell in cells for run in plan.confirming(cell, plan.settings.study.settings()[0])
+    ]
+    return [run.code_hash for run in runs]
+
+
+def first_run(file: Path) -> Callable[[], object]:
+    """What does the first run of a study file in this process, and keeps nothing of it."""
+    plan = plan_of(file, {})
+    config = plan.config(plan.cells()[0])
+    return lambda: execute(config, 0, torch.device("cpu"))
 
 
 def _called(plan: Plan, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 
 from store import Results
 from store.ledger import Ledger
-from studies.answers.answer import ArmResult
-from studies.answers.verdicts import verdicts
+from studies.analysis.results import ArmResult
+from studies.analysis.verdicts import verdicts
 from studies.conducting.conduct import Conductor
 from studies.conducting.running import results_of
 from studies.conducting.search import Trials

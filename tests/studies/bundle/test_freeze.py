@@ -139,7 +139,7 @@ def test_a_bundle_is_checked_wherever_it_lies(bundle: Path, desk: Desk) -> None:
         file.with_suffix(".away").rename(file)
 
     assert (done.exit_code, done.stderr) == (0, "")
-    assert "is as it was made: files, database, plan, and every number" in done.stdout
+    assert "is intact: files, database, plan and every number" in done.stdout
     assert not [file for file in bundle.rglob("*") if file.name.endswith(("-wal", "-shm"))]
 
 
@@ -179,11 +179,11 @@ def test_a_change_of_any_file_is_named(bundle: Path) -> None:
     wrong = check_bundle(bundle)
 
     for named in (
-        f"own_study.db-models/{weights.name}: is another file than MANIFEST says",
-        "report/scores.csv: is in MANIFEST and not in the folder",
-        "more.txt: is in the folder and not in MANIFEST",
-        "report/report.html: is another file than MANIFEST says",
-        "plan.json: is another file than MANIFEST says",
+        f"own_study.db-models/{weights.name}: checksum differs from MANIFEST",
+        "report/scores.csv: listed in MANIFEST but missing",
+        "more.txt: not listed in MANIFEST",
+        "report/report.html: checksum differs from MANIFEST",
+        "plan.json: checksum differs from MANIFEST",
         "plan.json: the plan with hash",
         "report: panel1/rope/skill/10: the page says 9.99",
         "model: model of run",
@@ -196,7 +196,7 @@ def test_a_score_that_was_changed_is_named(bundle: Path) -> None:
 
     wrong = check_bundle(bundle)
 
-    assert "own_study.db: is another file than MANIFEST says" in wrong
+    assert "own_study.db: checksum differs from MANIFEST" in wrong
     assert [line for line in wrong if line.startswith("report: panel1/rope/skill/10: the page")]
 
 
@@ -206,7 +206,7 @@ def test_a_folder_that_holds_something_is_left_alone(desk: Desk, tmp_path: Path)
     done = call("own study", "--out", str(tmp_path), "--storage", desk.url)
 
     assert done.exit_code == 2
-    assert "is there and not empty; name a new folder" in done.stderr
+    assert "exists and is not empty; choose a new folder" in done.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -225,10 +225,10 @@ def test_weights_that_were_changed_are_not_learned(desk: Desk, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "write freeze STUDY --out DIR, or freeze --check DIR"),
-        (["own study"], "write freeze STUDY --out DIR"),
+        ([], "usage: freeze STUDY --out DIR, or freeze --check DIR"),
+        (["own study"], "usage: freeze STUDY --out DIR"),
         (["none", "--out", "new"], "no study with runs is named 'none'"),
-        (["--check", "."], "holds no bundle: it lacks MANIFEST or plan.json"),
+        (["--check", "."], "is not a bundle: MANIFEST or plan.json is missing"),
     ],
 )
 def test_bad_input_ends_with_code_2(
@@ -260,9 +260,9 @@ def test_a_study_that_is_being_done_is_not_learned(tmp_path: Path) -> None:
     [
         ("plan.json", b"{", "plan.json is not JSON: "),
         ("plan.json", b"\xff\xfe", "plan.json is not JSON: "),
-        ("plan.json", b"[]", "plan.json is not the plan of a bundle: it lacks study, words"),
-        ("plan.json", b'{"study": "x"}', "plan.json is not the plan of a bundle: it lacks words"),
-        ("MANIFEST", b"\xff\xfe", "README.md: is in the folder and not in MANIFEST"),
+        ("plan.json", b"[]", "plan.json is not the plan of a bundle: missing study, words"),
+        ("plan.json", b'{"study": "x"}', "plan.json is not the plan of a bundle: missing words"),
+        ("MANIFEST", b"\xff\xfe", "README.md: not listed in MANIFEST"),
     ],
 )
 def test_a_file_that_the_check_rests_on_may_be_anything(

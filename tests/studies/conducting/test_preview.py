@@ -14,7 +14,7 @@ from studies.conducting.preview import describe_plan, preview
 from studies.conducting.run_times import Took, run_times
 from studies.conducting.search import Trials
 from studies.design.plan import Plan
-from studies.report.differences import differences
+from studies.report.provenance import differences
 from studies.training.settings import Until
 from tests.studies.made_up import CLAIM, FAR, NEAR, MadeUp, plan
 from variants.positions.rope import RoPE

@@ -11,7 +11,7 @@ import pytest
 
 from store.ledger import Ledger
 from store.records import Claim, PlannedRun
-from studies.answers.searching import Point
+from studies.analysis.search import Point
 from studies.conducting.search import RATE, Trials, study_name
 
 RUNNING = optuna.trial.TrialState.RUNNING

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from registry import ConfigError
-from studies.answers.cost_table import cost_lines
+from studies.analysis.printing import cost_lines
 from studies.design.contrasts import asked, differences
 from studies.design.costs import Costs, costs_of
 from studies.design.freezing import protocol_of
@@ -13,7 +13,7 @@ from studies.design.gathering import gather
 from studies.design.matching import Match, matched
 from studies.design.plan import Plan
 from studies.design.study import Budget, Study
-from studies.report.differences import differences as changed
+from studies.report.provenance import differences as changed
 
 D, WIDE = 16, 60
 GELU = {"encoder.feedforward": {"name": "gelu", "d_ff": WIDE}}

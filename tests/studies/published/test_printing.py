@@ -8,7 +8,7 @@ import pytest
 
 from store.aggregate import Interval
 from studies.cli.named import published_app
-from studies.published.ordering import Ours, Pair
+from studies.published.comparison import Ours, Pair
 from studies.published.printing import MARK, around, interval_text, number, paper, verdict
 from studies.published.table import Cell, load, names
 

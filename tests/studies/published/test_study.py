@@ -11,7 +11,7 @@ from studies.conducting.preview import preview
 from studies.conducting.ready import ready
 from studies.design.checking import plan_problems
 from studies.published import load, names, study_of
-from studies.published.differing import differences, shown
+from studies.published.study import differences, shown
 
 LARGE = ("ruoss_2023", "kazemnejad_2023")
 """Tables of many rows, each at many lengths."""

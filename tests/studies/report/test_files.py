@@ -13,10 +13,10 @@ from studies.design.hypothesis import Hypothesis
 from studies.design.study import Line
 from studies.report.files import write_report
 from studies.report.findings import Arm, Findings, Setting
-from studies.report.methods import latex_table, methods
 from studies.report.numbers import mismatches, read_numbers
 from studies.report.page import html_page, markdown_page
-from studies.report.references import cited, known
+from studies.report.provenance import cited, known
+from studies.report.wording import latex_table, methods
 from studies.statistics import Verdict
 from tests.studies.report.synthetic import arm, findings, panel
 

@@ -11,7 +11,7 @@ from store import Ledger, PlannedRun
 from store.errors import StoreError
 from studies.design.hypothesis import Hypothesis
 from studies.report import overview
-from studies.report.effects import effects
+from studies.report.figures import effects
 from studies.report.findings import Findings
 from studies.report.overview import Entry, entries, write_overview
 from studies.statistics import Verdict

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from studies.answers.reach import Reach
+from studies.analysis.results import Reach
 from studies.design.hypothesis import Hypothesis
 from studies.design.study import Line
 from studies.report.findings import Arm

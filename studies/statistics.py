@@ -1,0 +1,16 @@
+"""Statistics over seeds, by the name that documents and notebooks use for `studies.analysis`."""
+
+from typing import TYPE_CHECKING, Any
+
+from studies import analysis
+
+if TYPE_CHECKING:
+    from studies.analysis import *  # noqa: F403
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(analysis, name)
+
+
+def __dir__() -> list[str]:
+    return dir(analysis)

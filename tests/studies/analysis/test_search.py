@@ -1,0 +1,146 @@
+"""Arms that a study finds itself: each generation follows from the results before it alone."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from registry import ConfigError
+from studies.analysis.results import ArmResult
+from studies.analysis.search import best, grow, points
+from studies.design.gathering import gather
+from studies.design.plan import Cell, Plan
+from studies.design.tuning import Chosen
+from studies.head_search import SPACE, STUDY
+
+
+def plan(*assignments: str) -> Plan:
+    return Plan(STUDY, gather(STUDY.budgets["smoke"].settings, None, assignments))
+
+
+def result(made: Plan, cell: Cell, status: str = "done") -> ArmResult:
+    """Skill grows with heads, cost and size with width."""
+    encoder = made.config(cell).encoder
+    assert encoder is not None
+    run: Any = SimpleNamespace(status=status, parameters=encoder.d_model)
+    values = {
+        ("test", "skill", 16): [encoder.n_heads / 16],
+        ("train", "step_milliseconds", 16): [float(encoder.d_model)],
+    }
+    return ArmResult(cell, [run], Chosen({}), values if status == "done" else {})
+
+
+def results(made: Plan) -> list[ArmResult]:
+    return [result(made, cell) for cell in made.cells()]
+
+
+def whole(made: Plan) -> Plan:
+    """The plan when its search is over."""
+    more: Plan | None = made
+    while more is not None:
+        made, more = more, grow(more, results(more))
+    return made
+
+
+def test_a_search_adds_what_it_was_asked_for_and_then_is_over() -> None:
+    made = plan()
+    done = whole(made)
+    assert len(done.arms) == len(made.arms) + 2 * 2
+    assert list(done.arms)[: len(made.arms)] == list(made.arms)
+    assert done.generation == 2
+
+
+def test_every_arm_that_is_found_can_be_built_and_is_new() -> None:
+    done = whole(plan("study.search.size=9"))
+    shapes = [
+        (c.encoder.n_heads, c.encoder.d_model, c.encoder.n_layers, c.encoder.feedforward.d_ff)  # type: ignore[union-attr]
+        for c in map(done.config, done.cells())
+    ]
+    assert len(set(shapes)) == len(shapes) == 5 + 18
+    assert all(width % heads == 0 for heads, width, _, _ in shapes)
+    done.check()
+
+
+def test_the_next_generation_follows_from_the_stored_results_alone() -> None:
+    def proposed(*assignments: str) -> list[str]:
+        made = plan(*assignments)
+        more = grow(made, results(made))
+        assert more is not None
+        return list(more.arms)
+
+    assert proposed() == proposed()
+    assert proposed() != proposed("study.seed=1")
+
+
+def test_runs_of_a_generation_stay_the_same_runs_in_the_next_one() -> None:
+    made = plan()
+    more = grow(made, results(made))
+    assert more is not None
+
+    def identities(one: Plan) -> list[str]:
+        return [run.identity for cell in made.cells() for run in one.confirming(cell, {})]
+
+    assert identities(made) == identities(more)
+
+
+@pytest.mark.parametrize("status", ["planned", "running"])
+def test_a_search_waits_for_runs_that_are_not_over(status: str) -> None:
+    made = plan()
+    found = results(made)
+    found[2] = result(made, made.cells()[2], status)
+    assert grow(made, found) is None
+    found[2] = replace(found[2], runs=[])
+    assert grow(made, found) is None
+
+
+def test_an_arm_that_diverged_is_no_point_and_stops_nothing() -> None:
+    made = plan()
+    found = results(made)
+    found[0] = result(made, made.cells()[0], "diverged")
+    assert len(points(made, found)) == len(found) - 1
+    assert grow(made, found) is not None
+
+
+def test_a_call_for_some_arms_searches_nothing() -> None:
+    name = next(iter(plan().arms))
+    made = plan(f"study.only=['{name}']")
+    assert grow(made, results(made)) is None
+
+
+def test_an_exhausted_space_ends_the_search() -> None:
+    made = plan(
+        "study.search={space: {encoder.n_heads: [1, 2, 4]}, size: 9}",
+        "study.arms={a: {encoder.n_heads: 1}}",
+        "encoder.d_model=8",
+    )
+    done = whole(made)
+    assert [dict(arm.overlay or {}) for arm in list(done.arms.values())[1:]] in (
+        [{"encoder": {"n_heads": 2}}, {"encoder": {"n_heads": 4}}],
+        [{"encoder": {"n_heads": 4}}, {"encoder": {"n_heads": 2}}],
+    )
+
+
+def test_the_front_holds_the_values_of_its_arms() -> None:
+    made = plan()
+    found = best(made, results(made))
+    # Of the five shapes at the start: 8 heads at width 64, 4 at 32, and 2 at 16.
+    assert [point.values for point in found] == [
+        (8 / 16, 64, 64),
+        (4 / 16, 32, 32),
+        (2 / 16, 16, 16),
+    ]
+    assert set(found[0].setting) == set(SPACE)
+
+
+@pytest.mark.parametrize(
+    ("search", "told"),
+    [
+        ("{space: {encoder.n_head: [1]}}", "a run of this study has no key 'encoder.n_head'"),
+        ("{space: {}}", "at least 1"),
+        ("{objectives: {skill: largest}}", "'maximize' or 'minimize'"),
+    ],
+)
+def test_a_search_that_makes_no_sense_is_refused(search: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        plan(f"study.search={search}").check()
