@@ -15,7 +15,7 @@ from studies.execution.trials import Trials
 from studies.execution.worker import Job, is_alive, validation_nll
 from studies.experiment.plan import Cell, Plan
 from studies.experiment.settings import Setting
-from studies.experiment.tune import Chosen, Tried, by_setting, choose
+from studies.experiment.tune import Chosen, Tried, by_setting, choice_of, choose
 
 if TYPE_CHECKING:
     from store.ledger import Ledger
@@ -110,7 +110,10 @@ class Scheduler:
         study = self.plan.settings.study
         if not self.tuning[cell]:
             return Chosen(study.settings()[0])
-        return choose(self.tried(cell), study.tie, study.ties)
+        tried = self.tried(cell)
+        chosen = choose(tried, study.tie, study.ties)
+        self.ledger.choose(choice_of(cell, tried, chosen, study.tie, study.ties))
+        return chosen
 
     def tried(self, cell: Cell) -> list[Tried]:
         """What tuning tried for a cell, setting by setting."""

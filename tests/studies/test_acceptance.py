@@ -375,9 +375,9 @@ def test_a_model_that_cannot_be_built_has_failed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(tmp_path, "--model", f"{HERE}:breaks") == 1
-    assert "cannot be built: KeyError: 'head'" in capsys.readouterr().err
+    assert "building the model failed: KeyError: 'head'" in capsys.readouterr().err
     [run] = Results(f"sqlite:///{tmp_path / 'a.db'}").runs(study="acceptance", status="failed")
-    assert "cannot be built" in str(run.reason)
+    assert "building the model failed" in str(run.reason)
 
 
 def test_a_run_that_was_killed_is_done_again(

@@ -33,11 +33,11 @@ def test_a_study_is_scored_at_new_lengths_once(url: str) -> None:
 
     assert (first.exit_code, first.stderr) == (0, "")
     assert "run 1 (shift, rope, seed 0)\n      12  accuracy 0." in first.stdout
-    assert "      10  is stored already (of 108 answers), and stays as it is" in first.stdout
+    assert "      10  already stored (108 answers)" in first.stdout
     assert "12  not applicable: learned has one row per index up to max_length=10" in first.stdout
-    assert f"8 scores added to {url}; they are exploratory" in first.stdout
+    assert f"10 scores added to {url} (exploratory" in first.stdout
     assert (again.exit_code, again.stderr) == (0, "")
-    assert "12  is stored already (as not applicable)" in again.stdout
+    assert "12  already stored (not applicable)" in again.stdout
     assert again.stdout.endswith(f"0 scores added to {url}\n")
     stored = Results(url).scores(length=12, metric="skill")
     assert [(score.run_id, score.value is None) for score in stored] == [(1, False), (2, True)]
@@ -51,7 +51,7 @@ def test_a_changed_part_is_named_and_the_model_scored_all_the_same(url: str) -> 
     done = call(url, "1", "2", "--lengths=12")
 
     assert done.exit_code == 0
-    assert "warning: the source has changed of position rope since run 1:" in done.stderr
+    assert "Warning: the code of position rope changed after run 1;" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -63,7 +63,7 @@ def test_runs_of_a_study_without_weights_are_counted(url: str) -> None:
     some = call(url, "--study=tiny", "--lengths=12")
     one = call(url, "2", "--lengths=12")
 
-    assert (some.exit_code, some.stderr) == (0, "note: 1 of 2 runs have no saved weights\n")
+    assert (some.exit_code, some.stderr) == (0, "Note: 1 of 2 runs have no saved weights.\n")
     assert one.exit_code == 2
     assert "run 2 (tiny, table) is done and has no saved weights" in one.stderr
 
@@ -82,22 +82,16 @@ def test_a_file_that_was_changed_adds_nothing(url: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["1"], "say which lengths, such as --lengths 256,512"),
+        (["1"], "--lengths is required"),
         (
             ["1", "--lengths=8,x"],
-            "--lengths: whole numbers from 1 to 2,147,483,647, joined by",
+            "--lengths: expected whole numbers from 1 to 2,147,483,647",
         ),
-        (["9" * 20, "--lengths=8"], "RUN: whole numbers from 1 to 2,147,483,647, joined by commas"),
-        (
-            ["1", "--lengths=0"],
-            "147,483,647, joined by commas; got '0'",
-        ),
-        (
-            ["one", "--lengths=8"],
-            "147,483,647, joined by commas; got 'one'",
-        ),
-        (["--lengths=8"], "name runs by their ids, or a study by --study; one of the two"),
-        (["1", "--study=tiny", "--lengths=8"], "one of the two"),
+        (["9" * 20, "--lengths=8"], "RUN: expected whole numbers from 1 to 2,147,483,647"),
+        (["1", "--lengths=0"], "separated by commas; got '0'"),
+        (["one", "--lengths=8"], "separated by commas; got 'one'"),
+        (["--lengths=8"], "give either the ids of runs or --study"),
+        (["1", "--study=tiny", "--lengths=8"], "give either the ids of runs or --study"),
         (["--study=tinny", "--lengths=8"], "no study with runs is named 'tinny'"),
         (["7", "--lengths=8"], "no run has the id 7; the ids are 1 to 2"),
         (["1", "--lengths=1"], "have length 2; got length=1; ask for 2 or more"),
@@ -120,6 +114,6 @@ def test_lengths_that_need_too_much_memory_are_told_in_one_line(
     done = call(url, "1", "--lengths=12,4000")
     assert done.exit_code == 1
     assert done.stderr == (
-        "error: run 1: length 4000 takes more memory than there is (DefaultCPUAllocator: can't "
-        "allocate memory: 80 GB); ask for less, or for a smaller --batch-size\n"
+        "error: run 1: out of memory at length 4000 (DefaultCPUAllocator: can't allocate memory: "
+        "80 GB); use shorter lengths or a smaller --batch-size\n"
     )
