@@ -14,7 +14,7 @@ from studies.conducting.search import Trials
 from studies.conducting.time_left import steps_left
 from studies.conducting.worker import Job, is_alive, validation_nll
 from studies.design.plan import Cell, Plan, Setting
-from studies.design.tuning import Chosen, Tried, by_setting, choose
+from studies.design.tuning import Chosen, Tried, by_setting, choice_of, choose
 
 if TYPE_CHECKING:
     from store.ledger import Ledger
@@ -108,7 +108,10 @@ class Conductor:
         study = self.plan.settings.study
         if not self.tuning[cell]:
             return Chosen(study.settings()[0])
-        return choose(self.tried(cell), study.tie, study.ties)
+        tried = self.tried(cell)
+        chosen = choose(tried, study.tie, study.ties)
+        self.ledger.choose(choice_of(cell, tried, chosen, study.tie, study.ties))
+        return chosen
 
     def tried(self, cell: Cell) -> list[Tried]:
         """What tuning tried for a cell, setting by setting."""

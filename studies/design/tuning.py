@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from studies.design.plan import Setting
+from registry.config import hash_of
+from store.records import Choice
+from studies.design.plan import Cell, Setting
 from studies.design.protocol import Ties
 
 if TYPE_CHECKING:
@@ -85,6 +87,43 @@ def choose(tried: Sequence[Tried], tolerance: float, ties: Ties = "lowest") -> C
     taken = best if ties == "lowest" else min(tied, key=lambda one: _from_middle(one, tried))
     near = [one.setting for one in tied if one is not taken]
     return Chosen(taken.setting, edges=edges(taken.setting, tried), near=tuple(near))
+
+
+def choice_of(
+    cell: Cell, tried: Sequence[Tried], chosen: Chosen, tolerance: float, ties: Ties
+) -> Choice:
+    """What tuning chose for a cell, as it is stored."""
+    taken = [one for one in tried if one.setting == chosen.setting]
+    told = [
+        {
+            "setting": dict(one.setting),
+            "nll": one.nll,
+            "status": _status(one.runs),
+            "runs": [run.id for run in one.runs],
+        }
+        for one in tried
+    ]
+    runs = [[one["setting"], one["runs"]] for one in told]
+    return Choice(
+        study=tried[0].runs[0].study,
+        task=cell.task,
+        arm=cell.arm,
+        search=hash_of({"tried": runs, "tolerance": tolerance, "ties": ties}),
+        rule=f"lowest validation nll; within {tolerance:g} nats, the {ties}",
+        setting=None if chosen.setting is None else dict(chosen.setting),
+        nll=taken[0].nll if taken else None,
+        reason=chosen.reason or None,
+        tried=told,
+        near=[dict(setting) for setting in chosen.near],
+        edges=dict(chosen.edges),
+        runs=[run.id for one in taken for run in one.runs],
+    )
+
+
+def _status(runs: Sequence["Run"]) -> str:
+    """The worst that became of the runs of a setting."""
+    statuses = {run.status for run in runs}
+    return next((one for one in ("failed", "diverged") if one in statuses), "done")
 
 
 def _from_middle(one: Tried, tried: Sequence[Tried]) -> tuple[float, int]:

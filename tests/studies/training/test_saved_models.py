@@ -160,7 +160,7 @@ def test_a_plug_in_may_have_moved_but_not_changed(tmp_path: Path) -> None:
         studies.load(run, storage=desk.url)
     load_plugin(str(moved))
     assert studies.load(run, storage=desk.url)(TOKENS).logits.isfinite().all()
-    moved.write_text(PART + "# and a word more\n")
+    moved.write_text(PART + "MORE = 1\n")
     with pytest.raises(StoreError, match="since run 1 the source has changed of position moving"):
         studies.load(run, storage=desk.url)
 
