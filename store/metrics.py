@@ -1,129 +1,107 @@
-"""Metrics: what the numbers of a run mean, said once for everyone who writes, reads or shows them.
+"""The metrics, and what is known of each: evaluation, statistics, tables and reports ask here."""
 
-A metric that every trained run is scored by has a record here and a way to compute it in
-`studies.training.evaluation`. Whoever meets a metric asks `metric_of`; one without a record, such
-as that of a user's probe, gets a neutral one.
-"""
-
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
-
-Kind = Literal["share", "time", "nats", "number"]
-Direction = Literal["higher", "lower"]
-
-FLOOR = "floor"
-"""The metric that holds the accuracy of the best blind guess, at each split and length."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What a metric is.
+    """A metric: its title, its range, which way is better, and how its values are printed.
 
-    Args:
-        name: As it is stored.
-        title: For people, such as "skill (0 = best blind guess, 1 = all right)".
-        kind: A share of a whole, a time that a run may end without reaching (in steps), nats, or
-            some number.
-        floor: What a model that learned nothing has: a number, or the name of the metric that
-            holds it for each split and length; None: unknown.
-        ceiling: What a perfect model has; None: unknown.
-        direction: What is better; None: neither.
-        format: Of its values.
-        scored: Is every trained run scored by it, at each length?
+    `floor` is what a model that learned nothing scores at every length, `ceiling` what a perfect
+    one does; None where there is no such number. Where the floor depends on task and length, as for
+    accuracy, it is stored beside each score, as the metric that `floor_in` names. `direction` is
+    None where neither way is better. A "share" lies between 0 and 1; a "time" counts steps until a
+    criterion, which a run may end without; "nats" are a loss. Every trained run is `scored` at each
+    length by some of them.
     """
 
     name: str
     title: str
-    kind: Kind = "number"
-    floor: float | str | None = None
+    floor: float | None = None
     ceiling: float | None = None
-    direction: Direction | None = None
-    format: str = ".2f"
+    direction: Literal["maximize", "minimize"] | None = None
+    kind: Literal["share", "time", "nats", "number"] = "number"
+    format: str = ".4g"
+    floor_in: str | None = None
     scored: bool = False
 
     def floor_given(self, blind_guess: float | None) -> float | None:
-        """What a model that learned nothing has where the best blind guess has this accuracy."""
-        return blind_guess if isinstance(self.floor, str) else self.floor
+        """Return what a model that learned nothing scores where a blind guess has this accuracy."""
+        return self.floor if self.floor_in is None else blind_guess
+
+    def text(self, value: float | None) -> str:
+        """Return a value as it is printed; a dash for one that is missing."""
+        return "-" if value is None else format(value, self.format)
 
 
-class Metrics:
-    """Records of metrics, by name."""
-
-    def __init__(self, *records: Metric) -> None:
-        self._records = {record.name: record for record in records}
-
-    def add(self, record: Metric) -> None:
-        """Add a metric.
-
-        Raises:
-            ValueError: If another one has its name.
-        """
-        if self._records.setdefault(record.name, record) != record:
-            raise ValueError(f"there is a metric {record.name!r} already; name yours differently")
-
-    def __iter__(self) -> Iterator[Metric]:
-        return iter(self._records.values())
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._records
-
-    def __getitem__(self, name: str) -> Metric:
-        return self._records[name]
-
-    def names(self, kind: Kind | None = None, scored: bool | None = None) -> tuple[str, ...]:
-        """The names of those of a kind, and of those that every trained run is scored by."""
-        return tuple(
-            one.name for one in self if kind in (None, one.kind) and scored in (None, one.scored)
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {
+        metric.name: metric
+        for metric in (
+            Metric(
+                "skill",
+                "skill (0 = best blind guess, 1 = all right)",
+                floor=0.0,
+                ceiling=1.0,
+                direction="maximize",
+                kind="share",
+                format=".3f",
+                scored=True,
+            ),
+            Metric(
+                "accuracy",
+                "accuracy (share of right answers)",
+                floor_in="floor",
+                ceiling=1.0,
+                direction="maximize",
+                kind="share",
+                format=".3f",
+                scored=True,
+            ),
+            Metric(
+                "exact",
+                "exact match (share of sequences with every answer right)",
+                floor=0.0,
+                ceiling=1.0,
+                direction="maximize",
+                kind="share",
+                format=".3f",
+                scored=True,
+            ),
+            Metric(
+                "nll",
+                "negative log-likelihood (nats)",
+                direction="minimize",
+                kind="nats",
+                scored=True,
+            ),
+            Metric(
+                "floor",
+                "accuracy of the best blind guess",
+                floor_in="floor",
+                kind="share",
+                format=".3f",
+                scored=True,
+            ),
+            Metric(
+                "steps_to_fit",
+                "steps until the criterion of fit was met",
+                direction="minimize",
+                kind="time",
+                format=".0f",
+            ),
         )
-
-
-METRICS = Metrics(
-    Metric(
-        "accuracy",
-        "accuracy (share of right answers)",
-        kind="share",
-        floor=FLOOR,
-        ceiling=1.0,
-        direction="higher",
-        scored=True,
-    ),
-    Metric(
-        "exact",
-        "exact match (share of sequences with every answer right)",
-        kind="share",
-        floor=0.0,
-        ceiling=1.0,
-        direction="higher",
-        scored=True,
-    ),
-    Metric(
-        "skill",
-        "skill (0 = best blind guess, 1 = all right)",
-        kind="share",
-        floor=0.0,
-        ceiling=1.0,
-        direction="higher",
-        scored=True,
-    ),
-    Metric("nll", "nll (nats)", kind="nats", direction="lower", format=".3f", scored=True),
-    Metric(
-        FLOOR,
-        "floor (accuracy of the best blind guess)",
-        kind="share",
-        floor=FLOOR,
-        scored=True,
-    ),
-    Metric(
-        "steps_to_fit",
-        "steps to fit",
-        kind="time",
-        direction="lower",
-        format=".0f",
-    ),
+    }
 )
 
 
+SCORED = tuple(metric.name for metric in METRICS.values() if metric.scored)
+"""What every trained run is scored by, at each length."""
+
+
 def metric_of(name: str) -> Metric:
-    """The record of a metric; a neutral one where there is none."""
-    return METRICS[name] if name in METRICS else Metric(name, name)
+    """Return what is known of a metric; a neutral record for one that a user measures."""
+    return METRICS.get(name) or Metric(name, name)

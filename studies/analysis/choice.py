@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from studies.design.tuning import Setting, in_words
+from studies.experiment.tune import Setting, in_words
 
 if TYPE_CHECKING:
     from store.records import Choice, Run, Score

@@ -9,8 +9,8 @@ from store.metrics import metric_of
 from studies.analysis.choice import alternatives, tried_settings
 from studies.analysis.phrases import fit_title
 from studies.analysis.results import Arm, Curve, Measure, Place, Seed, StudyResults, Task
-from studies.design.plan import Cell, Plan
-from studies.design.tuning import search_of
+from studies.experiment.plan import Cell, Plan
+from studies.experiment.tune import search_of
 from studies.training.settings import task_of
 
 if TYPE_CHECKING:

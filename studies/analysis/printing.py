@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from store.aggregate import Interval
-from store.metrics import FLOOR, metric_of
+from store.metrics import metric_of
 from studies.analysis.phrases import cell_text, number
 from studies.analysis.results import StudyResults, Task
 from studies.analysis.sentences import arm_sentence, fit_times
 from studies.analysis.sentences import sentence as said
 from studies.analysis.summaries import Overall
-from studies.design.costs import Costs, costs_of
-from studies.design.knobs import reference_of
-from studies.design.plan import Cell, Plan
+from studies.experiment.match import Costs, costs_of
+from studies.experiment.plan import Cell, Plan
 from studies.training.settings import RunConfig
 
 if TYPE_CHECKING:
@@ -172,7 +171,7 @@ def _print_table(
         cells = [told(arm.interval(metric, length, later=later)) for length in lengths]
         table.add_row(f"  {arm.name}", *cells)
     floors = [task.blind_guess(length) for length in lengths]
-    if metric_of(metric).floor == FLOOR and any(floor is not None for floor in floors):
+    if metric_of(metric).floor_in is not None and any(floor is not None for floor in floors):
         told = ["n/a" if floor is None else number(floor) for floor in floors]
         table.add_row("  floor", *told, style="dim")
     console.print(table)
@@ -238,7 +237,7 @@ def cost_lines(plan: "Plan") -> Iterator[str]:
                 yield f"cannot run: {cell.arm} on {label} ({one.broken})"
     match = plan.settings.study.match
     if match is not None:
-        yield f"Matched to {reference_of(plan, match)}: {match}."
+        yield f"Matched to {plan.reference}: {match}."
 
 
 TITLE = "all tasks together: skill beyond the trained lengths"

@@ -10,15 +10,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from store.aggregate import Interval, mean_of, t_interval, wilson
-from store.metrics import FLOOR, metric_of
+from store.metrics import metric_of
 from studies.analysis.survival import Time, kaplan_meier
 
 if TYPE_CHECKING:
     from store.records import Choice, Run
     from studies.analysis.choice import Alternative, Tried
-    from studies.design.plan import Plan
+    from studies.experiment.plan import Plan
 
 PENDING = ("planned", "running")
+FLOOR = "floor"
+"""The stored accuracy of the best blind guess."""
+
 FIT = "steps_to_fit"
 """The time until the criterion of fit of a training is met."""
 
@@ -273,7 +276,7 @@ class Arm:
 
     def times(self, metric: str = FIT, reached: bool = True) -> list[float]:
         """The times of the seeds that reached a criterion, or at which the others ended."""
-        found = (one.time(metric) for one in self.seeds.values())
+        found = (one.time(metric) for one in self.seeds.values() if one.status != "diverged")
         return sorted(float(one.steps) for one in found if one and one.reached == reached)
 
     def median_time(self, metric: str = FIT) -> float | None:
@@ -337,7 +340,7 @@ class Task:
 
     def blind_guesses(self, metric: str) -> dict[int, float | None]:
         """The accuracy of the best blind guess at each length, where it is a metric's floor."""
-        if metric_of(metric).floor != FLOOR:
+        if metric_of(metric).floor_in is None:
             return {}
         found = {length: self.blind_guess(length) for length in self.lengths}
         return found if any(value is not None for value in found.values()) else {}

@@ -13,7 +13,7 @@ from studies.analysis.phrases import short_of
 from studies.analysis.power import ALTERNATIVES, fewest
 from studies.analysis.results import PENDING, Arm, Fit, Seed
 from studies.analysis.survival import Time
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 
 Outcomes = Mapping[tuple[str, str], Arm]
 """What came of each arm, by (panel, arm)."""

@@ -23,10 +23,10 @@ from studies.analysis.phrases import (
 from studies.analysis.power import MOST
 from studies.analysis.results import FIT, PENDING, Arm, Reach, Task
 from studies.analysis.verdicts import Status, Verdict
-from studies.design.hypothesis import SIGNS, Hypothesis
+from studies.experiment.hypothesis import SIGNS, Hypothesis
 
 if TYPE_CHECKING:
-    from studies.design.study import Line
+    from studies.experiment.study import Line
 
 
 ORDER: tuple[Status, ...] = ("supported", "refuted", "inconclusive", "not tested")
@@ -207,7 +207,7 @@ def _below(skill: float, threshold: float) -> str:
 
 def _remarks(arm: Arm) -> list[str]:
     """What a reader must know beside the verdict."""
-    from studies.design.tuning import in_words  # which loads torch
+    from studies.experiment.tune import in_words  # which loads torch
 
     lost = arm.count("diverged"), arm.count("failed"), len(arm.seeds)
     remarks = [f"{told}." for told in lost_seeds(*lost, arm.has_skill)]

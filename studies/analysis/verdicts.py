@@ -24,8 +24,7 @@ from studies.analysis.results import StudyResults
 from studies.analysis.samples import Outcomes, Sample, UntestableError, all_sure, chosen, samples
 from studies.analysis.summaries import modes
 from studies.analysis.survival import Time, log_rank
-from studies.design.frozen import Frozen
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Frozen, Hypothesis
 
 Status = Literal["supported", "refuted", "inconclusive", "not tested"]
 
@@ -383,7 +382,7 @@ def _constant(parts: Sequence[Sample]) -> Iterator[str]:
 
 def verdicts(results: StudyResults, frozen: Frozen) -> list[Verdict]:
     """Judge the hypotheses that a call can decide, the primary ones first."""
-    from studies.design.contrasts import asked  # which loads torch
+    from studies.experiment.contrasts import asked  # which loads torch
 
     plan = results.plan
     outcomes = {(task.label, arm.name): arm for task, arm in results.arms}

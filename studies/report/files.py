@@ -8,7 +8,7 @@ from typing import Any
 
 from store.errors import StoreError
 from store.files import replacing, writing
-from store.metrics import FLOOR, metric_of
+from store.metrics import metric_of
 from studies.report.figures import figures
 from studies.report.findings import Findings
 from studies.report.methods import latex_table
@@ -91,7 +91,7 @@ def _scores(findings: Findings) -> Iterator[dict[str, Any]]:
         for arm in task.arms:
             for number, seed in arm.seeds.items():
                 for (split, metric, length), value in sorted(seed.places.items()):
-                    has_floor = metric_of(metric).floor == FLOOR
+                    has_floor = metric_of(metric).floor_in is not None
                     yield {
                         "panel": task.label,
                         "arm": arm.name,

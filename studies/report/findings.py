@@ -11,15 +11,15 @@ from studies.analysis.results import StudyResults, Task
 from studies.analysis.search import best, points
 from studies.analysis.summaries import overall
 from studies.analysis.verdicts import Frozen, verdicts
-from studies.design.freezing import SELECTION, frozen_for, kept_for
+from studies.experiment.freeze import SELECTION, frozen_for, kept_for
 from studies.report.provenance import command_of, differences, provenance, shared, sources
 
 if TYPE_CHECKING:
     from studies.analysis.search import Point
     from studies.analysis.summaries import Overall
     from studies.analysis.verdicts import Verdict
-    from studies.design.plan import Plan
-    from studies.design.study import Line
+    from studies.experiment.plan import Plan
+    from studies.experiment.study import Line
 
 NOTHING = Frozen((), ())
 """Where no protocol was frozen every hypothesis is exploratory."""

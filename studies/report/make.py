@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from store.errors import StoreError
-from studies.design.plan import Plan
+from studies.experiment.plan import Plan
 from studies.report.figures import figures
 from studies.report.files import PAGE, texts, write_report
 from studies.report.findings import Findings, findings_of

@@ -11,7 +11,7 @@ from registry.errors import ConfigError, Problem
 from store.files import writing
 from store.results import Results
 from studies.analysis.sentences import ORDER, claims, counts, sentence
-from studies.conducting.recall import plan_behind
+from studies.cli.recall import plan_behind
 from studies.report.figures import effects, figures
 from studies.report.findings import Findings, findings_of
 from studies.report.numbers import plain
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from studies.analysis.verdicts import Verdict
-    from studies.design.plan import Plan
+    from studies.experiment.plan import Plan
 
 CAPTION = "Effects in units of the smallest effect of interest, with intervals"
 FIRST = "The first figure of the report"

@@ -27,20 +27,20 @@ import torch
 
 from store.ledger import Ledger
 from store.results import Results
-from studies.analysis.results import ArmResult, reach
+from studies.analysis.results import Arm, StudyResults, Task
 from studies.analysis.search import best, grow, points
 from studies.analysis.summaries import overall
 from studies.analysis.verdicts import verdicts
-from studies.conducting.conduct import Conductor
-from studies.conducting.ready import ready
-from studies.conducting.running import results_of
-from studies.conducting.search import Trials
-from studies.design.freezing import freeze, frozen_for
-from studies.design.plan import Cell, Plan
-from studies.design.study_file import read_study
+from studies.execution.running import results_of
+from studies.execution.scheduler import Scheduler
+from studies.execution.trials import Trials
+from studies.experiment.freeze import freeze, frozen_for
+from studies.experiment.load_plan import ready
+from studies.experiment.plan import Cell, Plan
+from studies.experiment.study_file import read_study
 from studies.report.figures import figures
 from studies.report.files import texts
-from studies.report.make import findings_of
+from studies.report.findings import findings_of
 from studies.report.numbers import read_numbers
 from studies.training.execute import execute
 
@@ -104,21 +104,21 @@ def _called(plan: Plan, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str
     while grown is not None:
         plan = grown
         # Optuna only mirrors what is tuned, so its side is never opened.
-        conductor = Conductor(plan, ledger, Trials.__new__(Trials))
-        _finish(ledger, conductor.tuning, rows)
-        conductor.advance()
-        confirming = [number for numbers in conductor.confirming.values() for number in numbers]
+        scheduler = Scheduler(plan, ledger, Trials.__new__(Trials))
+        _finish(ledger, scheduler.tuning, rows)
+        scheduler.advance()
+        confirming = [number for numbers in scheduler.confirming.values() for number in numbers]
         results = Results(url)
         kept = freeze(plan, ledger, results, confirming)
         results.close()
-        _finish(ledger, conductor.confirming, rows)
-        gathered = results_of(conductor)
-        grown = grow(plan, gathered) if plan.settings.study.search else None
+        _finish(ledger, scheduler.confirming, rows)
+        found = results_of(plan, url)
+        grown = grow(found) if plan.settings.study.search else None
     told = {
-        "verdicts": [_verdict(one) for one in verdicts(plan, gathered, frozen_for(plan, kept))],
-        "arms": [_arm(plan, one) for one in gathered],
-        "overall": [_overall(one) for one in overall(plan, gathered)],
-        "front": _front(plan, gathered),
+        "verdicts": [_verdict(one) for one in verdicts(found, frozen_for(plan, kept))],
+        "arms": [_arm(plan, *one) for one in found.arms],
+        "overall": [_overall(one) for one in overall(found)],
+        "front": _front(found),
         "frozen": _without_hashes(kept.protocol) | {"runs_before": kept.runs_before},
         "report": _report(plan, url),
     }
@@ -167,35 +167,46 @@ def _verdict(verdict: Any) -> dict[str, Any]:
     return {**claim, **found, "has_reason": bool(verdict.reason), "notes": len(verdict.notes)}
 
 
-def _arm(plan: Plan, result: ArmResult) -> dict[str, Any]:
+def _arm(plan: Plan, task: Task, arm: Arm) -> dict[str, Any]:
     """What is said of an arm: what tuning chose, its means over seeds, how far it holds."""
-    config, chosen = plan.config(result.cell), result.chosen
-    statuses = sorted({run.status for run in result.runs})
+    statuses = sorted({one.status for one in arm.seeds.values()})
+    places = {place for one in arm.seeds.values() for place in one.places}
     told: dict[str, Any] = {
-        "task": result.cell.task,
-        "arm": result.cell.arm,
-        "runs": {status: result.count(status) for status in statuses},
-        "tuning": None
-        if chosen is None
-        else {
-            "setting": chosen.setting,
-            "near": list(chosen.near),
-            "edges": dict(chosen.edges),
-            "reason": next((code for part, code in REASONS.items() if part in chosen.reason), None),
-        },
+        "task": task.label,
+        "arm": arm.name,
+        "runs": {status: arm.count(status) for status in statuses},
+        "tuning": _tuning(plan, arm),
         "means": {
-            f"{split} {metric} {length}": _interval(result.interval(metric, length, split))
-            for split, metric, length in sorted(result.values)
+            f"{split} {metric} {length}": _interval(arm.interval(metric, length, split))
+            for split, metric, length in sorted(places)
         },
         "alternatives": [
             {"setting": one.setting, "roles": len(one.roles), "skills": dict(one.skills)}
-            for one in result.alternatives
+            for one in arm.alternatives
         ],
     }
-    if config.scored and not plan.study.metrics:
-        longest, lengths = config.training.train_lengths[1], config.evaluation.test_lengths
-        told["reach"] = vars(reach(result, longest, lengths, plan.settings.study.threshold))
+    if task.has_skill:
+        reach = arm.reach(task.threshold)
+        told["reach"] = {
+            "learned": reach.learned,
+            "held": reach.last_length_above,
+            "fell": reach.first_length_below,
+            "skill": reach.skill,
+            "unasked": reach.unmeasured,
+        }
     return told
+
+
+def _tuning(plan: Plan, arm: Arm) -> dict[str, Any] | None:
+    """What was chosen; where nothing is tuned, the only setting there is."""
+    choice = arm.choice
+    setting = plan.settings.study.settings()[0] if not arm.reason else None
+    return {
+        "setting": setting if choice is None else choice.setting,
+        "near": [] if choice is None else choice.near,
+        "edges": {} if choice is None else choice.edges,
+        "reason": next((code for part, code in REASONS.items() if part in arm.reason), None),
+    }
 
 
 def _interval(one: Any) -> list[float | None] | None:
@@ -207,11 +218,11 @@ def _overall(one: Any) -> dict[str, Any]:
     return {"arm": one.arm, "middle": middle, "gap": one.gap, "better": dict(one.better)}
 
 
-def _front(plan: Plan, gathered: list[ArmResult]) -> dict[str, Any] | None:
-    if plan.settings.study.search is None:
+def _front(results: StudyResults) -> dict[str, Any] | None:
+    if results.plan.settings.study.search is None:
         return None
     return {
-        name: [{"arm": one.arm, "values": list(one.values)} for one in found(plan, gathered)]
+        name: [{"arm": one.arm, "values": list(one.values)} for one in found(results)]
         for name, found in (("points", points), ("best", best))
     }
 

@@ -1,31 +1,36 @@
-"""Records of metrics: one place that says what a number means."""
+"""Metrics are described once."""
 
 import pytest
 
-from store.metrics import METRICS, Metric, Metrics, metric_of
+from store.metrics import METRICS, metric_of
 
 
-def test_a_metric_without_a_record_gets_a_neutral_one() -> None:
-    assert metric_of("my_probe") == Metric("my_probe", "my_probe")
-    assert metric_of("my_probe").floor_given(0.25) is None
+def test_scores_of_every_run_are_described() -> None:
+    assert {"accuracy", "exact", "skill", "nll", "floor", "steps_to_fit"} <= set(METRICS)
+    for name, metric in METRICS.items():
+        assert metric.name == name
+        assert metric.title
+    shares = {name for name, metric in METRICS.items() if metric.kind == "share"}
+    assert shares == {"accuracy", "exact", "skill", "floor"}
+
+
+def test_the_floor_of_accuracy_depends_on_the_task() -> None:
+    assert metric_of("accuracy").floor is None
+    assert (metric_of("skill").floor, metric_of("exact").floor) == (0.0, 0.0)
+
+
+def test_an_unknown_metric_is_neutral() -> None:
+    metric = metric_of("relative_mass")
+    assert (metric.floor, metric.ceiling, metric.direction, metric.kind) == (
+        *(None, None, None),
+        "number",
+    )
+    assert (metric.text(0.123456), metric.text(None)) == ("0.1235", "-")
 
 
 @pytest.mark.parametrize(
     ("name", "floor"),
     [("accuracy", 0.25), ("floor", 0.25), ("exact", 0.0), ("skill", 0.0), ("nll", None)],
 )
-def test_what_a_model_that_learned_nothing_has(name: str, floor: float | None) -> None:
+def test_what_a_model_that_learned_nothing_scores(name: str, floor: float | None) -> None:
     assert metric_of(name).floor_given(0.25) == floor
-
-
-def test_names_are_chosen_by_kind_and_by_who_is_scored() -> None:
-    assert METRICS.names("time") == ("steps_to_fit",)
-    assert "nll" in METRICS.names(scored=True)
-    assert "nll" not in METRICS.names("share", scored=True)
-
-
-def test_two_metrics_of_one_name_are_refused() -> None:
-    metrics = Metrics(Metric("depth", "depth"))
-    metrics.add(Metric("depth", "depth"))
-    with pytest.raises(ValueError, match="depth"):
-        metrics.add(Metric("depth", "another one"))
