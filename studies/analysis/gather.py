@@ -137,7 +137,10 @@ def _arm(stored: StoredRuns, cell: Cell) -> Arm:
         reason = "tuning is not over" if choice is None else choice.reason or ""
     longer = [one for one in lengths if one > config.training.train_lengths[1]]
     return Arm(
-        seeds={run.seed: _seed(stored, run, longest) for run in stored.final(cell)},
+        seeds={
+            run.seed: seed_of(run, stored.scores[run.id], stored.curves.get(run.id, {}), longest)
+            for run in stored.final(cell)
+        },
         longest_trained=longest,
         reason=reason,
         name=cell.arm,
@@ -149,28 +152,29 @@ def _arm(stored: StoredRuns, cell: Cell) -> Arm:
     )
 
 
-def _seed(stored: StoredRuns, run: "Run", longest: int | None) -> Seed:
-    own = [one for one in stored.scores[run.id] if not one.later]
+def seed_of(
+    run: "Run", scores: Iterable["Score"], curves: Mapping[str, Curve], longest: int | None
+) -> Seed:
+    """A run with what it measured; `longest` is the longest trained length, if there is one."""
+    every = list(scores)
+    own = [one for one in every if not one.later]
     values: dict[Measure, float | None] = {
         (measure_name(one), one.length): one.value
         for split in SPLITS
         for one in own
         if one.split == split
     }
+    timed = (one for one in own if metric_of(one.metric).kind == "time")
     return Seed(
-        run.status,
-        values,
-        None if longest is None else values.get(("skill", longest)),
-        frozenset(
-            (one.metric, one.length)
-            for one in own
-            if metric_of(one.metric).kind == "time" and one.correct == 0
-        ),
-        run,
-        _places(own),
-        _bins(own),
-        stored.curves.get(run.id, {}),
-        _places(one for one in stored.scores[run.id] if one.later),
+        status=run.status,
+        values=values,
+        fit=None if longest is None else values.get(("skill", longest)),
+        censored=frozenset((one.metric, one.length) for one in timed if one.correct == 0),
+        run=run,
+        places=_places(own),
+        bins=_bins(own),
+        curves=curves,
+        later=_places(one for one in every if one.later),
     )
 
 

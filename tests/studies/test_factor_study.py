@@ -4,16 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from studies.report.wording import answer
 
 from registry import ConfigError
+from studies.analysis import sentence
 from studies.experiment.overrides import gather
 from studies.experiment.plan import Plan
 from studies.experiment.study_file import read_study
 from studies.experiment.validate import check_plan, plan_problems
 from studies.report.make import findings_of
 from studies.report.page import html_page, markdown_page
-from studies.report.wording import answer
-from studies.statistics import sentence
 from tests.studies.made_up import CLAIM, MadeUp, plan
 
 TEXT = """

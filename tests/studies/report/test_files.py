@@ -6,9 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from studies.report.wording import latex_table, methods
+from tests.studies.report.synthetic import arm, findings, panel
 
 from registry.registry import REGISTRIES
 from store.errors import StoreError
+from studies.analysis import Verdict
 from studies.experiment.hypothesis import Hypothesis
 from studies.experiment.study import Line
 from studies.report.files import write_report
@@ -16,9 +19,6 @@ from studies.report.findings import Arm, Findings, Setting
 from studies.report.numbers import mismatches, read_numbers
 from studies.report.page import html_page, markdown_page
 from studies.report.provenance import cited, known
-from studies.report.wording import latex_table, methods
-from studies.statistics import Verdict
-from tests.studies.report.synthetic import arm, findings, panel
 
 CLAIM = Hypothesis("further", "RoPE <b>reaches</b> further.", "rope", "learned", "shift", (32, 64))
 JUDGED = Verdict(CLAIM, "supported", 0.6, 0.5, 0.7, 0.002, 0.004, 2, 2, level=0.95, family=1)

@@ -5,17 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.studies.report.synthetic import arm, findings, panel
 
 from registry.errors import ConfigError
 from store import Ledger, PlannedRun
 from store.errors import StoreError
+from studies.analysis import Verdict
 from studies.experiment.hypothesis import Hypothesis
 from studies.report import overview
 from studies.report.figures import effects
 from studies.report.findings import Findings
 from studies.report.overview import Entry, entries, write_overview
-from studies.statistics import Verdict
-from tests.studies.report.synthetic import arm, findings, panel
 
 CLAIM = Hypothesis("reach", "RoPE reaches further.", "rope", "learned", "shift", (32, 64))
 STEPS = replace(CLAIM, name="speed", claim="RoPE is faster.", smallest_effect=20.0)

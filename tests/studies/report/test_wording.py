@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 import pytest
+from studies.report.wording import claims, counts, listed, reach_of, reaches
+from tests.studies.report.synthetic import arm, findings, panel, run
 
+from studies.analysis import Verdict
 from studies.analysis.results import Reach
 from studies.experiment.hypothesis import Hypothesis
 from studies.experiment.study import Line
 from studies.report.findings import Arm
-from studies.report.wording import claims, counts, listed, reach_of, reaches
-from studies.statistics import Verdict
-from tests.studies.report.synthetic import arm, findings, panel, run
 
 WINNER = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93))
 LOSER = arm("learned", (1.0, 0.4, 0.1), (1.0, 0.5, 0.2))
