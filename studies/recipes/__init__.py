@@ -1,12 +1,12 @@
 """Recipes: studies in the YAML files here, each of a claim that practitioners repeat.
 
-A recipe is a study as `studies.design.study_file` reads it, whose first hypothesis is the claim.
+A recipe is a study as `studies.experiment.study_file` reads it; its first hypothesis is the claim.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from studies.design.collection import Collection
+from studies.experiment.study_file import Collection
 
 RECIPES = Collection(Path(__file__).parent, "recipe", "studies.recipes")
 
