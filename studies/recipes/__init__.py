@@ -6,7 +6,7 @@ A recipe is a study as `studies.experiment.study_file` reads it; its first hypot
 from dataclasses import dataclass
 from pathlib import Path
 
-from studies.experiment.study_file import Collection
+from studies.experiment.collection import Collection
 
 RECIPES = Collection(Path(__file__).parent, "recipe", "studies.recipes")
 
