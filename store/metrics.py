@@ -11,10 +11,11 @@ class Metric:
     """A metric: its title, its range, which way is better, and how its values are printed.
 
     `floor` is what a model that learned nothing scores at every length, `ceiling` what a perfect
-    one does; None where there is no such number, or, as for accuracy, where it depends on task and
-    length: then it is stored beside each score as the metric "floor". `direction` is None where
-    neither way is better. A "share" lies between 0 and 1; a "time" counts steps until a criterion,
-    which a run may end without; "nats" are a loss.
+    one does; None where there is no such number. Where the floor depends on task and length, as for
+    accuracy, it is stored beside each score, as the metric that `floor_in` names. `direction` is
+    None where neither way is better. A "share" lies between 0 and 1; a "time" counts steps until a
+    criterion, which a run may end without; "nats" are a loss. Every trained run is `scored` at each
+    length by some of them.
     """
 
     name: str
@@ -24,6 +25,12 @@ class Metric:
     direction: Literal["maximize", "minimize"] | None = None
     kind: Literal["share", "time", "nats", "number"] = "number"
     format: str = ".4g"
+    floor_in: str | None = None
+    scored: bool = False
+
+    def floor_given(self, blind_guess: float | None) -> float | None:
+        """Return what a model that learned nothing scores where a blind guess has this accuracy."""
+        return self.floor if self.floor_in is None else blind_guess
 
     def text(self, value: float | None) -> str:
         """Return a value as it is printed; a dash for one that is missing."""
@@ -42,14 +49,17 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 direction="maximize",
                 kind="share",
                 format=".3f",
+                scored=True,
             ),
             Metric(
                 "accuracy",
                 "accuracy (share of right answers)",
+                floor_in="floor",
                 ceiling=1.0,
                 direction="maximize",
                 kind="share",
                 format=".3f",
+                scored=True,
             ),
             Metric(
                 "exact",
@@ -59,9 +69,23 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 direction="maximize",
                 kind="share",
                 format=".3f",
+                scored=True,
             ),
-            Metric("nll", "negative log-likelihood (nats)", direction="minimize", kind="nats"),
-            Metric("floor", "accuracy of the best blind guess", kind="share", format=".3f"),
+            Metric(
+                "nll",
+                "negative log-likelihood (nats)",
+                direction="minimize",
+                kind="nats",
+                scored=True,
+            ),
+            Metric(
+                "floor",
+                "accuracy of the best blind guess",
+                floor_in="floor",
+                kind="share",
+                format=".3f",
+                scored=True,
+            ),
             Metric(
                 "steps_to_fit",
                 "steps until the criterion of fit was met",
@@ -72,6 +96,10 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         )
     }
 )
+
+
+SCORED = tuple(metric.name for metric in METRICS.values() if metric.scored)
+"""What every trained run is scored by, at each length."""
 
 
 def metric_of(name: str) -> Metric:

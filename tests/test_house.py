@@ -17,6 +17,7 @@ import pytest
 
 from registry.registry import REGISTRIES
 from registry.summary import source_of, summary
+from tests.messages import session_messages
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("variants", "registry", "studies", "store")
@@ -291,6 +292,14 @@ def used(file: Path) -> set[str]:
         *(node.attr for node in nodes if isinstance(node, ast.Attribute)),
         *(node.name for node in nodes if isinstance(node, ast.alias)),
     }
+
+
+# Tests --------------------------------------------------------------------------------------
+
+
+def test_every_stored_message_has_its_test(request: pytest.FixtureRequest) -> None:
+    outdated = session_messages(request.config).outdated()
+    none((f"{file}::{test}" for file, test in outdated), "Renew with --renew-messages:")
 
 
 # Parts --------------------------------------------------------------------------------------

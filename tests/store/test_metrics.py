@@ -1,5 +1,7 @@
 """Metrics are described once."""
 
+import pytest
+
 from store.metrics import METRICS, metric_of
 
 
@@ -24,3 +26,11 @@ def test_an_unknown_metric_is_neutral() -> None:
         "number",
     )
     assert (metric.text(0.123456), metric.text(None)) == ("0.1235", "-")
+
+
+@pytest.mark.parametrize(
+    ("name", "floor"),
+    [("accuracy", 0.25), ("floor", 0.25), ("exact", 0.0), ("skill", 0.0), ("nll", None)],
+)
+def test_what_a_model_that_learned_nothing_scores(name: str, floor: float | None) -> None:
+    assert metric_of(name).floor_given(0.25) == floor
