@@ -3,7 +3,7 @@
 import gc
 import json
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -340,8 +340,8 @@ def summarized(session: Session, groups: Mapping[Key, Group], by: Sequence[str])
     """Return the mean of each of these groups with its interval over seeds."""
     configs = {config for group in groups.values() for _, config in group.sources}
     mixed = mixtures(groups, by, leaves_of(session, configs))
-    of_lengths = "length" in by and any(metric == "accuracy" for _, _, metric in groups)
-    floors = _stored_floors(session) if of_lengths else {}
+    stored = {metric_of(metric).floor_in for _, _, metric in groups} - {None}
+    floors = _stored_floors(session, stored) if "length" in by and stored else {}
     return [
         _summary(key, group, by, _floor(key, group, by, floors), mixed[key])
         for key, group in groups.items()
@@ -371,24 +371,27 @@ def _summary(
 
 
 def _floor(
-    key: Key, group: Group, by: Sequence[str], floors: Mapping[tuple[int, str, int], float]
+    key: Key, group: Group, by: Sequence[str], floors: Mapping[tuple[Any, ...], float | None]
 ) -> float | None:
     """Return what a model scores that learned nothing: the mean over what the group is of."""
     names, split, metric = key
-    if metric != "accuracy":
-        return metric_of(metric).floor
+    known_of = metric_of(metric)
+    if known_of.floor_in is None:
+        return known_of.floor
     if "length" not in by:
         return None
-    length = names[by.index("length")]
-    found = [floors.get((config, split, length)) for _, config in group.sources]
+    place = (known_of.floor_in, split, names[by.index("length")])
+    found = [floors.get((config, *place)) for _, config in group.sources]
     known = [floor for floor in found if floor is not None]
     return sum(known) / len(known) if len(known) == len(found) else None
 
 
-def _stored_floors(session: Session) -> dict[tuple[int, str, int], float]:
-    """Return the accuracy of the best blind guess by config, split and length.
+def _stored_floors(
+    session: Session, metrics: Set[str | None]
+) -> dict[tuple[Any, ...], float | None]:
+    """Return the floors that are scores themselves, by config, metric, split and length.
 
-    It is that of a task, so any run of a config that has one tells it for all.
+    They are those of a task, so one run of a config tells them for all.
     """
     runs = (
         select(RunRow.config_id, func.min(RunRow.id).label("run_id"))
@@ -396,15 +399,12 @@ def _stored_floors(session: Session) -> dict[tuple[int, str, int], float]:
         .group_by(RunRow.config_id)
         .subquery()
     )
-    query = select(runs.c.config_id, ScoreRow.split, ScoreRow.length, ScoreRow.value)
+    place = (ScoreRow.metric, ScoreRow.split, ScoreRow.length)
+    query = select(runs.c.config_id, *place, ScoreRow.value)
     query = query.join(ScoreRow, ScoreRow.run_id == runs.c.run_id)
-    query = query.where(ScoreRow.metric == "floor", *_whole(), ScoreRow.value.is_not(None))
-    rows = session.execute(query)
-    return {(config, split, length): floor or 0.0 for config, split, length, floor in rows}
-
-
-def _whole() -> list[ColumnElement[bool]]:
-    return [ScoreRow.bin.is_(None), ScoreRow.shift.is_(None)]
+    query = query.where(ScoreRow.metric.in_(metrics), ScoreRow.value.is_not(None))
+    query = query.where(ScoreRow.bin.is_(None), ScoreRow.shift.is_(None))
+    return {tuple(row[:4]): row[4] for row in session.execute(query)}
 
 
 def reaches(session: Session, selection: Selection, level: float) -> list[Reach]:

@@ -85,7 +85,7 @@ def test_a_summary_is_the_mean_over_seeds_with_its_interval(results: Results) ->
 
 
 def test_a_summary_tells_the_floor(results: Results) -> None:
-    floors = {"accuracy": 0.25, "skill": 0.0, "floor": None}
+    floors = {"accuracy": 0.25, "skill": 0.0, "floor": 0.25}
     for one in results.summary(["arm", "length"]):
         assert one.floor == floors[one.metric]
     assert {one.floor for one in results.summary(["arm"], metric="accuracy")} == {None}
