@@ -31,13 +31,13 @@ from studies.analysis.results import ArmResult, reach
 from studies.analysis.search import best, grow, points
 from studies.analysis.summaries import overall
 from studies.analysis.verdicts import verdicts
-from studies.conducting.conduct import Conductor
-from studies.conducting.ready import ready
-from studies.conducting.running import results_of
-from studies.conducting.search import Trials
-from studies.design.freezing import freeze, frozen_for
-from studies.design.plan import Cell, Plan
-from studies.design.study_file import read_study
+from studies.execution.running import results_of
+from studies.execution.scheduler import Scheduler
+from studies.execution.trials import Trials
+from studies.experiment.freeze import freeze, frozen_for
+from studies.experiment.load_plan import ready
+from studies.experiment.plan import Cell, Plan
+from studies.experiment.study_file import read_study
 from studies.report.figures import figures
 from studies.report.files import texts
 from studies.report.make import findings_of
@@ -105,15 +105,15 @@ def _called(plan: Plan, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str
     while grown is not None:
         plan = grown
         # Optuna only mirrors what is tuned, so its side is never opened.
-        conductor = Conductor(plan, ledger, Trials.__new__(Trials))
-        _finish(plan, ledger, conductor.tuning, rows)
-        conductor.advance()
-        confirming = [number for numbers in conductor.confirming.values() for number in numbers]
+        scheduler = Scheduler(plan, ledger, Trials.__new__(Trials))
+        _finish(plan, ledger, scheduler.tuning, rows)
+        scheduler.advance()
+        confirming = [number for numbers in scheduler.confirming.values() for number in numbers]
         results = Results(url)
         kept = freeze(plan, ledger, results, confirming)
         results.close()
-        _finish(plan, ledger, conductor.confirming, rows)
-        gathered = results_of(conductor)
+        _finish(plan, ledger, scheduler.confirming, rows)
+        gathered = results_of(scheduler)
         grown = grow(plan, gathered) if plan.settings.study.search else None
     told = {
         "verdicts": [_verdict(one) for one in verdicts(plan, gathered, frozen_for(plan, kept))],
