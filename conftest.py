@@ -15,6 +15,8 @@ import studies.probes
 import studies.tasks  # noqa: F401  (both announce their tables, which must outlive every test)
 from registry import isolated
 
+pytest_plugins = ["pytester", "tests.messages"]
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Names are the same in every process: test workers compare what each has collected."""

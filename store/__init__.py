@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from store.provenance import environment_facts, git_facts
     from store.records import (
         Best,
+        Choice,
         Claim,
         Component,
         Curve,
         Frozen,
         Model,
+        Plan,
         PlannedRun,
         Records,
         Run,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Best",
+    "Choice",
     "Claim",
     "Component",
     "Curve",
@@ -36,6 +39,7 @@ __all__ = [
     "Interval",
     "Ledger",
     "Model",
+    "Plan",
     "PlannedRun",
     "Records",
     "Results",
@@ -53,6 +57,7 @@ __all__ = [
 
 _HOMES = {
     "Best": "store.records",
+    "Choice": "store.records",
     "Claim": "store.records",
     "Component": "store.records",
     "Curve": "store.records",
@@ -60,6 +65,7 @@ _HOMES = {
     "Interval": "store.aggregate",
     "Ledger": "store.ledger",
     "Model": "store.records",
+    "Plan": "store.records",
     "PlannedRun": "store.records",
     "Records": "store.records",
     "Results": "store.results",

@@ -98,17 +98,15 @@ def transact(engine: Engine, work: Callable[[Session], T]) -> T:
     Raises:
         StoreError: If the database refuses; nothing is written then.
     """
-    for attempt in range(RETRIES):
-        try:
-            with Session(engine) as session, session.begin():
-                return work(session)
-        except DBAPIError as error:
-            if not _is_locked(error) or attempt == RETRIES - 1:
-                raise StoreError(explain(engine.url, error)) from error
-            time.sleep(random.uniform(0, 0.1 * 2**attempt))
-        except SQLAlchemyError as error:
-            raise StoreError(explain(engine.url, error)) from error
-    raise AssertionError("the last attempt returns or raises")
+
+    def once() -> T:
+        with Session(engine) as session, session.begin():
+            return work(session)
+
+    try:
+        return _retry_while_locked(once)
+    except SQLAlchemyError as error:
+        raise StoreError(explain(engine.url, error)) from error
 
 
 @contextmanager
@@ -207,23 +205,33 @@ def _check_file(path: Path, *, must_exist: bool) -> None:
 def _probe(engine: Engine) -> Engine:
     """Return the engine once SQLite has opened its file and found a database in it."""
     event.listen(engine, "handle_error", partial(name_damage, shown(engine.url)))
-    for attempt in range(RETRIES):
-        try:
-            with engine.connect() as connection:
-                connection.exec_driver_sql("PRAGMA schema_version")
-            break
-        except DBAPIError as error:
-            # Two that make one file at once: the change to a log beside it does not wait.
-            if _is_locked(error) and attempt < RETRIES - 1:
-                time.sleep(random.uniform(0, 0.1 * 2**attempt))
-                continue
-            if _code(error) == sqlite3.SQLITE_NOTADB:
-                raise StoreError(f"{shown(engine.url)} is not a SQLite database") from error
-            damaged = _code(error) == sqlite3.SQLITE_CORRUPT
-            raise (DamagedError if damaged else StoreError)(explain(engine.url, error)) from error
-        except UnicodeDecodeError as error:  # as a new connection is prepared
-            raise DamagedError(f"{shown(engine.url)} is damaged: {NOT_UTF8}") from error
+
+    def once() -> None:
+        with engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA schema_version")
+
+    try:
+        # Two that make one file at once: the change to a log beside it does not wait.
+        _retry_while_locked(once)
+    except DBAPIError as error:
+        if _code(error) == sqlite3.SQLITE_NOTADB:
+            raise StoreError(f"{shown(engine.url)} is not a SQLite database") from error
+        damaged = _code(error) == sqlite3.SQLITE_CORRUPT
+        raise (DamagedError if damaged else StoreError)(explain(engine.url, error)) from error
+    except UnicodeDecodeError as error:  # as a new connection is prepared
+        raise DamagedError(f"{shown(engine.url)} is damaged: {NOT_UTF8}") from error
     return engine
+
+
+def _retry_while_locked(work: Callable[[], T]) -> T:
+    for attempt in range(RETRIES - 1):
+        try:
+            return work()
+        except DBAPIError as error:
+            if not _is_locked(error):
+                raise
+        time.sleep(random.uniform(0, 0.1 * 2**attempt))
+    return work()
 
 
 def _code(error: SQLAlchemyError) -> int:
@@ -291,7 +299,9 @@ def name_damage(place: str, context: ExceptionContext) -> None:
         raise DamagedError(f"{place} is damaged: {NOT_UTF8}")
 
 
-SCHEMA_VERSION = "0003"
+SCHEMA_VERSION = "0004"
+FIRST_VERSION = "0004"
+"""Tables of earlier versions, which no release made, are not upgraded."""
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -328,6 +338,11 @@ def require_tables(engine: Engine) -> None:
     found = transact(engine, _read_version)
     if found is None:
         raise StoreError(f"{place} holds no encoder-sandbox tables")
+    if found < FIRST_VERSION:
+        raise StoreError(
+            f"{place} has tables of version {found}, which this version cannot read; with the "
+            "version that wrote them: python -m store export scores --out scores.csv"
+        )
     if found < SCHEMA_VERSION:
         raise StoreError(
             f"{place} has tables of version {found}, this code needs {SCHEMA_VERSION}; "
@@ -389,7 +404,7 @@ def upgrade(url: str) -> str:
     engine = make_engine(url)
     try:
         found = transact(engine, _read_version)
-        if found is None or found > SCHEMA_VERSION:
+        if found is None or not FIRST_VERSION <= found <= SCHEMA_VERSION:
             require_tables(engine)
         if found == SCHEMA_VERSION:
             return f"{shown(engine.url)} is at version {found} already"

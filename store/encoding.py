@@ -12,8 +12,8 @@ from operator import itemgetter
 from typing import Any, cast
 
 from store.errors import StoreError, nearest
-from store.models import RunRow, now
-from store.records import PHASES, PlannedRun, Run
+from store.models import ChoiceRow, RunRow, now
+from store.records import PHASES, Choice, PlannedRun, Run
 
 type_names = "text, numbers, true, false, null, lists and mappings with text keys"
 
@@ -125,8 +125,8 @@ def _plain_mapping(value: Mapping[object, object], at: str) -> dict[str, object]
     return found
 
 
-SCORE_KEYS = ("split", "length", "metric", "bin", "n", "correct", "value")
-SCORE_NEEDS = frozenset(SCORE_KEYS) - {"bin", "correct"}
+SCORE_KEYS = ("split", "length", "metric", "bin", "n", "correct", "value", "shift", "imputed")
+SCORE_NEEDS = frozenset({"split", "length", "metric", "n", "value"})
 CURVE_KEYS = ("step", "metric", "value")
 CURVE_NEEDS = frozenset(CURVE_KEYS)
 # A Score or Curve that was read may be written again; these are set by the ledger.
@@ -182,6 +182,7 @@ def score_rows(
     for score in scores:
         found = _keys(score, SCORE_KEYS, SCORE_NEEDS, "score")
         value, status = split_number(found["value"], "a score's value")
+        shift = found.get("shift")
         rows.append(
             {
                 "run_id": run_id,
@@ -195,9 +196,11 @@ def score_rows(
                 "status": status,
                 "created_at": created_at,
                 "source": source,
+                "shift": None if shift is None else _text(shift, "a score's shift"),
+                "imputed": bool(found.get("imputed", False)),
             }
         )
-    _refuse_repeats(rows, ("split", "length", "metric", "bin"), "score")
+    _refuse_repeats(rows, ("split", "length", "metric", "bin", "shift"), "score")
     return rows
 
 
@@ -220,6 +223,23 @@ def curve_rows(run_id: int, curves: Iterable[object]) -> list[dict[str, Any]]:
         )
     _refuse_repeats(rows, ("step", "metric"), "curve point")
     return rows
+
+
+def choice_row(choice: Choice) -> dict[str, Any]:
+    """Return the row of what tuning chose.
+
+    Raises:
+        StoreError: If a value cannot be stored.
+    """
+    lists = ("setting", "tried", "near", "edges", "runs")
+    kept = {name: plain(getattr(choice, name), name) for name in lists}
+    nll = optional_float(choice.nll, "nll")
+    return {**vars(choice), **kept, "nll": nll, "created_at": now()}
+
+
+def choice_record(row: ChoiceRow) -> Choice:
+    """Return the row of a choice as a record."""
+    return Choice(**{each.name: getattr(row, each.name) for each in fields(Choice)})
 
 
 def model_row(run_id: int, path: str, sha256: str, size_bytes: int) -> dict[str, Any]:

@@ -262,8 +262,9 @@ def gathered(session: Session, selection: Selection, columns: Columns) -> Select
     # An index serves the runs config by config, and another the scores of each, if runs come first.
     query = query.join(ScoreRow, ScoreRow.run_id == RunRow.id + 0)
     query = query.where(*selection.conditions(session, SCORE_COLUMNS))
-    if "bin" not in columns and "bin" not in selection.match:
-        query = query.where(ScoreRow.bin.is_(None))
+    for name in ("bin", "shift"):
+        if name not in columns and name not in selection.match:
+            query = query.where(SCORE_COLUMNS[name].is_(None))
     if not by_length:
         of_scores = [column for name, column in columns.items() if name in SCORE_COLUMNS]
         query = query.group_by(RunRow.id, *of_scores)

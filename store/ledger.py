@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -31,6 +32,8 @@ from store.database import (
     transact,
 )
 from store.encoding import (
+    choice_record,
+    choice_row,
     component_rows,
     curve_rows,
     fingerprint,
@@ -45,10 +48,12 @@ from store.encoding import (
 )
 from store.errors import StoreError, nearest
 from store.models import (
+    ChoiceRow,
     ComponentRow,
     CurveRow,
     EnvironmentRow,
     ModelRow,
+    PlanRow,
     ProtocolRow,
     RunRow,
     ScoreRow,
@@ -56,10 +61,11 @@ from store.models import (
     Table,
     now,
 )
-from store.queries import frozen_record, read_components, read_runs, read_scores
+from store.queries import frozen_record, read_components, read_runs, read_scores, tuned_runs
 from store.records import (
     FINISHED,
     STATUSES,
+    Choice,
     Claim,
     Component,
     Frozen,
@@ -89,6 +95,15 @@ class Ledger:
     def close(self) -> None:
         """Close the connections. The ledger may be used again after it."""
         self._engine.dispose()
+        if "_reader" in vars(self):
+            self._reader.dispose()
+
+    @cached_property
+    def _reader(self) -> Engine:
+        """An engine whose transactions never wait for those who write, nor they for it."""
+        if self._engine.dialect.name != "sqlite":
+            return self._engine.execution_options(postgresql_readonly=True)
+        return make_engine(self._engine.url.render_as_string(False), readonly=True)
 
     @classmethod
     def create(cls, url: str) -> "Ledger":
@@ -210,10 +225,12 @@ class Ledger:
         They are planned again, or failed once `max_attempts` are used up. Returns them as they
         were while running, with the trial that Optuna still holds open.
         """
-        held = self._transact(lambda session: running(session, run_ids))
+        held = self._read(lambda session: running(session, run_ids))
         lost = [
             (run, until) for run, until in held if until <= now() or not is_alive(run.worker or "")
         ]
+        if not lost:
+            return []
         return self._transact(
             lambda session: [
                 run for run, until in lost if take_back(session, run, until, max_attempts)
@@ -235,23 +252,23 @@ class Ledger:
 
     def counts(self, run_ids: Sequence[int]) -> dict[str, int]:
         """Return how many of the runs are in each status, zeros too."""
-        return self._transact(lambda session: count_statuses(session, run_ids))
+        return self._read(lambda session: count_statuses(session, run_ids))
 
     def statuses(self, run_ids: Sequence[int]) -> dict[int, str]:
         """Return the status of each run; the cheap way to watch many."""
-        return self._transact(lambda session: read_statuses(session, run_ids))
+        return self._read(lambda session: read_statuses(session, run_ids))
 
     def runs(self, run_ids: Sequence[int]) -> list[Run]:
         """Return the runs, in the order of their ids."""
-        return self._transact(lambda session: read_runs(session, run_ids))
+        return self._read(lambda session: read_runs(session, run_ids))
 
     def scores(self, run_ids: Sequence[int]) -> list[Score]:
         """Return the scores of the runs, in the order of the runs' ids."""
-        return self._transact(lambda session: read_scores(session, run_ids))
+        return self._read(lambda session: read_scores(session, run_ids))
 
     def components(self, code_hash: str) -> tuple[Component, ...]:
         """Return the parts that a run's `code_hash` stands for; none where it was not noted."""
-        return self._transact(lambda session: read_components(session, code_hash))
+        return self._read(lambda session: read_components(session, code_hash))
 
     def environment(self, facts: Mapping[str, object]) -> int:
         """Store facts about machine and packages, once; return their id."""
@@ -276,6 +293,25 @@ class Ledger:
         kept = plain_dict(protocol, "protocol")
         return self._transact(lambda session: freeze_protocol(session, study, kept, run_ids))
 
+    def keep_plan(self, study: str, plan: Mapping[str, object]) -> int:
+        """Keep the resolved plan of a call, an equal one once, and note the call; return its id.
+
+        Raises:
+            StoreError: If the plan holds what cannot be stored.
+        """
+        kept = plain_dict(plan, "plan")
+        return self._transact(lambda session: keep_plan(session, study, kept))
+
+    def choose(self, choice: Choice) -> Choice:
+        """Keep what tuning chose; return what is kept, which is the first of the same search.
+
+        Raises:
+            StoreError: If the choice holds what cannot be stored.
+        """
+        row = choice_row(choice)
+        found = self._read(lambda session: find_choice(session, row))
+        return found or self._transact(lambda session: add_choice(session, row))
+
     def save_model(self, run_id: int, *, path: str, sha256: str, size_bytes: int) -> None:
         """Note where the weights of a run were saved, in place of an older note of that path.
 
@@ -290,13 +326,13 @@ class Ledger:
     def add_scores(
         self, run_id: int, scores: Iterable[object], *, source: str | None = None
     ) -> None:
-        """Add scores to a run that is done, such as those of lengths evaluated later.
+        """Add scores to a run that is done or diverged, such as those of lengths evaluated later.
 
         Scores are given as to `finish`. One that is there already, of the same split, length,
         metric and bin, is replaced. `source` says what measured them.
 
         Raises:
-            StoreError: If there is no such run, it is not done, or a value cannot be stored.
+            StoreError: If there is no such run, it is neither, or a value cannot be stored.
         """
         rows = score_rows(run_id, scores, source, now())
         self._transact(lambda session: add_later_scores(session, run_id, rows))
@@ -304,11 +340,15 @@ class Ledger:
     def _change(self, statement: Update) -> bool:
         return self._transact(lambda session: change(session, statement))
 
+    def _read(self, work: Callable[[Session], T]) -> T:
+        return transact(self._reader, work)
+
     def _transact(self, work: Callable[[Session], T]) -> T:
         return transact(self._engine, work)
 
 
 PLANNED_FACTS = ("config_id", "code_hash", "environment_id", "provenance")
+CHOICE_KEY = ("study", "task", "arm", "search")
 RESULTS = (ScoreRow, CurveRow, ModelRow)
 
 
@@ -499,7 +539,16 @@ def plan_anew(
         for table in RESULTS:
             session.execute(delete(table).where(table.run_id.in_(part)))
         session.execute(update(RunRow).where(RunRow.id.in_(part)).values(**fresh))
+    drop_choices(session, found)
     return len(found), paths
+
+
+def drop_choices(session: Session, run_ids: Iterable[int]) -> None:
+    """Forget what tuning chose by runs that are done again or gone."""
+    lost = set(run_ids)
+    rows = session.scalars(select(ChoiceRow)) if lost else ()
+    for row in [row for row in rows if tuned_runs(row) & lost]:
+        session.delete(row)
 
 
 def read_statuses(session: Session, run_ids: Iterable[int]) -> dict[int, str]:
@@ -535,7 +584,8 @@ def _first_planned(session: Session, run_ids: list[int]) -> tuple[int, int] | No
 
 
 # A score is told from the others of its run by these.
-SCORE_KEY = ("split", "length", "metric", "bin")
+SCORE_KEY = ("split", "length", "metric", "bin", "shift")
+MEASURED = ("done", "diverged")
 
 
 def add_environment(session: Session, facts: dict[str, Any]) -> int:
@@ -572,6 +622,31 @@ def freeze_protocol(
     return frozen_record(session.scalars(query).one())
 
 
+def keep_plan(session: Session, study: str, plan: dict[str, Any]) -> int:
+    """Keep a plan with the time of its first and its last call."""
+    add_missing(session, StudyRow, [{"name": study, "created_at": now()}], "name")
+    row = {"study": study, "hash": fingerprint(plan), "plan": plan, "created_at": now()}
+    add_missing(session, PlanRow, [{**row, "called_at": row["created_at"]}], "study", "hash")
+    called = update(PlanRow).where(PlanRow.study == study, PlanRow.hash == row["hash"])
+    return session.scalars(called.values(called_at=now()).returning(PlanRow.id)).one()
+
+
+def add_choice(session: Session, row: dict[str, Any]) -> Choice:
+    """Keep what tuning chose, unless its search has chosen before; return what is kept."""
+    add_missing(session, StudyRow, [{"name": row["study"], "created_at": now()}], "name")
+    add_missing(session, ChoiceRow, [row], *CHOICE_KEY)
+    found = find_choice(session, row)
+    assert found is not None
+    return found
+
+
+def find_choice(session: Session, row: Mapping[str, Any]) -> Choice | None:
+    """Return what the search of a choice has chosen before."""
+    same = (getattr(ChoiceRow, name) == row[name] for name in CHOICE_KEY)
+    found = session.scalars(select(ChoiceRow).where(*same)).one_or_none()
+    return None if found is None else choice_record(found)
+
+
 def add_model(session: Session, row: dict[str, Any]) -> None:
     """Note the saved weights of a run, in place of what was noted for the same path.
 
@@ -588,11 +663,13 @@ def add_later_scores(session: Session, run_id: int, rows: Sequence[dict[str, Any
     """Add scores to a finished run, in place of those of the same split, length, metric and bin.
 
     Raises:
-        StoreError: If there is no such run, or it is not done.
+        StoreError: If there is no such run, or it is neither done nor diverged.
     """
     status = _status(session, run_id)
-    if status != "done":
-        raise StoreError(f"run {run_id} is {status}; scores are added to a run that is done")
+    if status not in MEASURED:
+        raise StoreError(
+            f"run {run_id} is {status}; scores are added to runs that are done or diverged"
+        )
     for part in chunks(rows, len(SCORE_KEY)):
         same = [
             and_(*(getattr(ScoreRow, name).is_not_distinct_from(row[name]) for name in SCORE_KEY))

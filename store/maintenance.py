@@ -29,15 +29,17 @@ from store.database import (
 )
 from store.encoding import fingerprint
 from store.errors import DamagedError, StoreError
-from store.ledger import RESULTS
+from store.ledger import RESULTS, drop_choices
 from store.models import (
     PREFIX,
     VERSION_TABLE,
+    ChoiceRow,
     ComponentRow,
     ConfigRow,
     CurveRow,
     EnvironmentRow,
     ModelRow,
+    PlanRow,
     ProtocolRow,
     RunRow,
     ScoreRow,
@@ -193,6 +195,9 @@ def wrong_hashes(session: Session) -> Iterator[Problem]:
     for row in session.scalars(select(ProtocolRow)):
         if fingerprint(row.protocol) != row.hash:
             yield _wrong(f"protocol {row.id} of {row.study}")
+    for row in session.scalars(select(PlanRow)):
+        if fingerprint(row.plan) != row.hash:
+            yield _wrong(f"plan {row.id} of {row.study}")
     yield from _component_problems(session)
 
 
@@ -360,6 +365,7 @@ def prune(session: Session, selection: Selection) -> Pruned:
         for table in (ScoreRow, CurveRow, ModelRow):
             session.execute(delete(table).where(table.run_id.in_(part)))
         session.execute(delete(RunRow).where(RunRow.id.in_(part)))
+    drop_choices(session, ids)
     remove_unused(session)
     return pruned
 
@@ -579,7 +585,7 @@ def _keep_only(session: Session, study: str, paths: Mapping[tuple[int, str], str
     others = select(RunRow.id).where(RunRow.study != study)
     for table in RESULTS:
         session.execute(delete(table).where(table.run_id.in_(others)))
-    for table in (RunRow, ConfigRow, ProtocolRow):
+    for table in (RunRow, ConfigRow, ProtocolRow, PlanRow, ChoiceRow):
         session.execute(delete(table).where(table.study != study))
     session.execute(delete(StudyRow).where(StudyRow.name != study))
     remove_unused(session)

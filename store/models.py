@@ -54,7 +54,12 @@ class Table(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
-    type_annotation_map = {datetime: Instant(), str: Text(), dict[str, Any]: JSON()}
+    type_annotation_map = {
+        datetime: Instant(),
+        str: Text(),
+        dict[str, Any]: JSON(),
+        list[Any]: JSON(),
+    }
 
 
 def is_ours(name: str | None, kind: str) -> bool:
@@ -68,6 +73,7 @@ def now() -> datetime:
 
 
 CELL = ("study", "task", "arm")
+SCORE_KEY = ("run_id", "split", "metric", "length", "shift", "bin")
 REST = ("phase", "status", "superseded", "seed")
 
 
@@ -190,7 +196,7 @@ class ScoreRow(Table):
     __tablename__ = "es_scores"
     __table_args__ = (
         # Holds all that a filter or a mean needs, so that the table itself is not read.
-        Index("ix_es_scores_key", *("run_id", "split", "metric", "length", "bin", "value")),
+        Index("ix_es_scores_key", *SCORE_KEY, "value"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -207,6 +213,12 @@ class ScoreRow(Table):
     status: Mapped[str | None] = mapped_column(doc="then 'nan', 'inf' or '-inf'; else null")
     created_at: Mapped[datetime | None] = mapped_column(doc="null: when the run was finished")
     source: Mapped[str | None] = mapped_column(doc="null: the run itself; else what added it later")
+    shift: Mapped[str | None] = mapped_column(
+        doc="null: as trained, but for the length; else what was shifted besides"
+    )
+    imputed: Mapped[bool] = mapped_column(
+        default=False, doc="the run diverged: the score of a model that learned nothing"
+    )
 
 
 class CurveRow(Table):
@@ -220,6 +232,46 @@ class CurveRow(Table):
     metric: Mapped[str] = mapped_column(primary_key=True)
     step: Mapped[int] = mapped_column(BigInteger, primary_key=True)
     value: Mapped[float | None] = mapped_column(doc="null where it was not finite")
+
+
+class PlanRow(Table):
+    """The resolved plan of a call of a study, once for each plan that differs."""
+
+    __tablename__ = "es_plans"
+    __table_args__ = (UniqueConstraint("study", "hash"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    study: Mapped[str] = mapped_column(ForeignKey("es_studies.name"))
+    hash: Mapped[str] = mapped_column(String(64), doc="sha256 of the plan")
+    plan: Mapped[dict[str, Any]] = mapped_column(doc="tasks, arms, settings, hypotheses …")
+    created_at: Mapped[datetime] = mapped_column(doc="when it was called first")
+    called_at: Mapped[datetime] = mapped_column(doc="when it was called last")
+
+
+class ChoiceRow(Table):
+    """The setting that tuning chose for an arm, and why, written once by the study."""
+
+    __tablename__ = "es_choices"
+    __table_args__ = (UniqueConstraint(*CELL, "search"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    study: Mapped[str] = mapped_column(ForeignKey("es_studies.name"))
+    task: Mapped[str]
+    arm: Mapped[str]
+    search: Mapped[str] = mapped_column(doc="hash of the settings tried and of the rule")
+    setting: Mapped[dict[str, Any] | None] = mapped_column(
+        JSON(none_as_null=True), doc="the options chosen, by dotted key; null: none was"
+    )
+    nll: Mapped[float | None] = mapped_column(doc="its mean validation nll (nats)")
+    reason: Mapped[str | None] = mapped_column(doc="why none was chosen")
+    rule: Mapped[str] = mapped_column(doc="how it was chosen")
+    tried: Mapped[list[Any]] = mapped_column(doc="setting, nll, status and runs of each one tried")
+    near: Mapped[list[Any]] = mapped_column(doc="the settings that are as good within tolerance")
+    edges: Mapped[dict[str, Any]] = mapped_column(
+        doc="the options that are the lowest or highest of those tried"
+    )
+    runs: Mapped[list[Any]] = mapped_column(doc="the ids of the runs with the setting chosen")
+    created_at: Mapped[datetime]
 
 
 class ProtocolRow(Table):

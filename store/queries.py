@@ -1,6 +1,6 @@
 """What a selection finds: records one after the other, and the columns of their table."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from typing import Any, Generic, TypeVar
 
@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 from store.configs import leaves_of, varying
 from store.database import chunks
 from store.errors import StoreError, nearest
-from store.models import ComponentRow, ConfigRow, CurveRow, ProtocolRow, RunRow, ScoreRow
-from store.records import Component, Curve, Frozen, Run, Score, columns_of, row_of
+from store.models import ChoiceRow, ComponentRow, ConfigRow, CurveRow, ProtocolRow, RunRow, ScoreRow
+from store.records import Best, Component, Curve, Frozen, Run, Score, columns_of, row_of
 from store.where import (
     CURVE_COLUMNS,
     KINDS,
@@ -198,6 +198,7 @@ RUN_NAMES = tuple(each.name for each in fields(Run))
 RUN_TABLE = tuple(
     RunRow.config_id if name == "config" else getattr(RunRow, name) for name in RUN_NAMES
 )
+CHOICE_CELL = (ChoiceRow.study, ChoiceRow.task, ChoiceRow.arm)
 CONFIG_AT = RUN_NAMES.index("config")
 SCORE_TABLE = (
     RunRow.id,
@@ -216,6 +217,8 @@ SCORE_TABLE = (
     ScoreRow.status,
     func.coalesce(ScoreRow.created_at, RunRow.finished_at, type_=ScoreRow.created_at.type),
     ScoreRow.source,
+    ScoreRow.shift,
+    ScoreRow.imputed,
 )
 
 
@@ -327,3 +330,55 @@ def _pages(rows: Iterable[Sequence[Any]], size: int = 500) -> Iterator[list[Sequ
             page = []
     if page:
         yield page
+
+
+def find_best(session: Session, selection: Selection) -> list[Best]:
+    """Return what tuning chose; see `Results.best`."""
+    if "phase" in selection.match or selection.phase != "tune":
+        raise StoreError("best is chosen among the tune runs, so it takes no phase")
+    chosen = selection.conditions(session)
+    query = select(RunRow.id, RunRow.config_id).where(*chosen)
+    configs: dict[int, int] = {number: config for number, config in session.execute(query)}
+    options = varying(leaves_of(session, set(configs.values())))
+    choices = _choices(session, configs.keys(), selection.current)
+    firsts = read_runs(session, [choice.runs[0] for choice in choices if choice.runs])
+    of_run = {run.id: run for run in firsts}
+    return [
+        _best(choice, of_run.get(next(iter(choice.runs), 0)), options, configs)
+        for choice in choices
+    ]
+
+
+def _choices(session: Session, runs: Set[int], current: bool) -> list[ChoiceRow]:
+    """Return the choices that rest on some of these runs, by study, task and arm.
+
+    `current` leaves out those that rest on a superseded run, and of several all but the newest.
+    """
+    out_of_date = select(RunRow.id).where(RunRow.phase == "tune", SUPERSEDED.is_(True))
+    excluded = set(session.scalars(out_of_date)) if current else set[int]()
+    found: dict[tuple[Any, ...], ChoiceRow] = {}
+    for row in session.scalars(select(ChoiceRow).order_by(*CHOICE_CELL, ChoiceRow.id)):
+        tried = tuned_runs(row)
+        if tried & runs and not tried & excluded:
+            key = (row.study, row.task, row.arm, *(() if current else (row.search,)))
+            found[key] = row
+    return list(found.values())
+
+
+def tuned_runs(choice: ChoiceRow) -> set[int]:
+    """Return the ids of the runs that a choice rests on."""
+    return {number for tried in choice.tried for number in tried["runs"]}
+
+
+def _best(
+    choice: ChoiceRow,
+    run: Run | None,
+    options: Mapping[int, dict[str, Any]],
+    configs: Mapping[int, int],
+) -> Best:
+    cell, tried = (choice.study, choice.task, choice.arm), len(choice.tried)
+    if run is None:
+        return Best(*cell, None, None, tried, None)
+    at_edge = ", ".join(f"{end} {name}" for name, end in choice.edges.items()) or None
+    own = options.get(configs.get(run.id, 0), {})
+    return Best(*cell, run.id, choice.nll, tried, run.config, len(choice.runs), at_edge, own)

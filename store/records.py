@@ -101,7 +101,9 @@ class Score:
     `value` is None where the number was not finite, and `status` then says "nan", "inf" or
     "-inf". `bin` is None for a whole, else an output index or a distance. `options` holds the
     config options that vary among the selected runs, under their dotted keys. `source` is None for
-    what the run itself measured, else says what measured it later, at `created_at`.
+    what the run itself measured, else says what measured it later, at `created_at`. `shift` names
+    what was shifted beside the length, if anything. `imputed` is true for a run that diverged: then
+    `value` is that of a model that learned nothing.
     """
 
     run_id: int
@@ -120,6 +122,8 @@ class Score:
     status: str | None = None
     created_at: datetime | None = None
     source: str | None = None
+    shift: str | None = None
+    imputed: bool = False
     options: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
@@ -140,13 +144,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class Best:
-    """What a search chose for one arm: the setting of lowest validation nll over its seeds.
+    """The setting that tuning chose for one arm: see `Choice`, which it is read from.
 
-    A search is what one arm tried under settings that are else the same. `tried` counts its
-    settings, failed ones too. `nll` (nats) is the mean over the `seeds` tuning seeds, and `run_id`
-    the first of their runs; `run_id`, `nll` and `config` are None when no setting was finished.
-    `at_edge` names an option whose chosen value is the lowest or highest of those tried: the best
-    may lie beyond. `options` are those that vary among all tune runs looked at.
+    `tried` counts the settings, failed ones too. `nll` (nats) is the mean over the `seeds` tuning
+    seeds, and `run_id` the first of their runs; `run_id`, `nll` and `config` are None when none was
+    chosen. `at_edge` names an option whose chosen value is the lowest or highest of those tried:
+    the best may lie beyond. `options` are those that vary among all tune runs looked at.
     """
 
     study: str
@@ -159,6 +162,47 @@ class Best:
     seeds: int = 0
     at_edge: str | None = None
     options: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The resolved plan of a call of a study, once for each plan that differs.
+
+    `hash` is the sha256 of the plan; `created_at` is its first call, `called_at` the last.
+    """
+
+    id: int
+    study: str
+    hash: str
+    plan: dict[str, Any]
+    created_at: datetime
+    called_at: datetime
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What tuning chose for one arm of a study on a task, and why.
+
+    `search` is a hash of the settings that were tried and of the `rule`. `setting` is None where
+    none could be chosen, and `reason` then says why. `nll` (nats) is its mean validation nll over
+    the tuning seeds. `tried` has a mapping for each setting: setting, nll, status, runs (their
+    ids). `near` are settings that are as good within the tolerance; `edges` are the options whose
+    chosen value is the "lowest" or the "highest" tried. `runs` are those with the chosen setting.
+    """
+
+    study: str
+    task: str
+    arm: str
+    search: str
+    rule: str
+    setting: dict[str, Any] | None
+    nll: float | None = None
+    reason: str | None = None
+    tried: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    near: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    edges: dict[str, str] = field(default_factory=dict[str, str])
+    runs: list[int] = field(default_factory=list[int])
+    created_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -327,7 +371,7 @@ FRAME_TYPES: dict[Any, str] = {
 }
 
 # What few readers of a table want; the records have it.
-HIDDEN: dict[type, set[str]] = {Score: {"status", "created_at", "source"}}
+HIDDEN: dict[type, set[str]] = {Score: {"status", "created_at", "source", "shift", "imputed"}}
 
 T = TypeVar("T")
 

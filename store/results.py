@@ -9,12 +9,13 @@ from sqlalchemy.orm import Session
 
 from store.database import check_size, make_engine, opened, reading, require_tables, transact
 from store.errors import StoreError, nearest
-from store.models import EnvironmentRow, ModelRow, ProtocolRow, RunRow, StudyRow
+from store.models import EnvironmentRow, ModelRow, PlanRow, ProtocolRow, RunRow, StudyRow
 from store.queries import (
     FIND,
     Found,
     Order,
     count_superseded,
+    find_best,
     frozen_record,
     read_components,
     read_runs,
@@ -28,6 +29,7 @@ from store.records import (
     Failure,
     Frozen,
     Model,
+    Plan,
     Reach,
     Records,
     Run,
@@ -167,6 +169,20 @@ class Results:
 
         return Records(self._transact(work), Frozen)
 
+    def plans(self, study: str | None = None) -> Records[Plan]:
+        """Return the plans of a study's calls, or of all, the one called last at the end."""
+
+        def work(session: Session) -> list[Plan]:
+            query = select(PlanRow).order_by(PlanRow.called_at, PlanRow.id)
+            if study is not None:
+                query = query.where(PlanRow.study == study)
+            return [
+                Plan(row.id, row.study, row.hash, row.plan, row.created_at, row.called_at)
+                for row in session.scalars(query)
+            ]
+
+        return Records(self._transact(work), Plan)
+
     def components(self, code_hash: str) -> list[Component]:
         """Return the parts that a run's `code_hash` stands for; none where it was not noted."""
 
@@ -226,16 +242,12 @@ class Results:
     def best(
         self, *, where: str | None = None, current: bool = True, **match: object
     ) -> Records[Best]:
-        """Return what tuning chose: the setting of lowest validation nll in each search.
+        """Return what tuning chose for each arm of a study on a task.
 
-        A search is what one arm of a study tried on a task under settings that are else the same.
-        The nll (nats) of a run is the mean over its validation answers, that of a setting the mean
-        over its tuning seeds. A setting of which a run diverged or failed counts as tried and
-        cannot win, one that is not over does not count; of equals the earlier wins. Superseded runs
-        are left out unless `current=False`.
+        The study that tuned decided it, and this tells what it stored: the chosen setting with its
+        validation nll (nats), the mean over its tuning seeds, or that there was none to choose.
+        Choices that rest on superseded runs are left out unless `current=False`.
         """
-        from store.best import find_best
-
         if "phase" in match:
             raise StoreError("best is chosen among the tune runs, so it takes no phase")
         selection = Selection(where, "tune", current, match)

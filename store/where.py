@@ -340,7 +340,10 @@ RUN_COLUMNS: dict[str, Column] = {
 SUPERSEDED: Column = RunRow.__table__.c["superseded"]
 SCORE_COLUMNS: dict[str, Column] = {
     name: ScoreRow.__table__.c[name]
-    for name in ("run_id", "split", "length", "metric", "bin", "n", "correct", "value")
+    for name in (
+        *("run_id", "split", "length", "metric", "bin", "n", "correct", "value"),
+        *("shift", "imputed"),
+    )
 }
 CURVE_COLUMNS: dict[str, Column] = {
     name: CurveRow.__table__.c[name] for name in ("run_id", "step", "metric", "value")

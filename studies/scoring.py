@@ -43,15 +43,31 @@ class Point:
     value: float
 
 
-def fixed_set(
-    task: Task, split: str, length: int, seeds: Seeds, examples: int, batch_size: int
-) -> Iterator[Batch]:
-    """A fixed set of examples: a function of the replicate, the split and the length."""
-    generator = seeds.generator("evaluation", split, length)
-    drawn = task.sample(generator, examples, length)
-    for start in range(0, examples, batch_size):
-        rows = slice(start, start + batch_size)
-        yield Batch(drawn.tokens[rows], drawn.targets[rows], drawn.keep[rows])
+@dataclass(frozen=True)
+class FixedSets:
+    """Sets of examples, one a length, that are the same for every arm of a replicate.
+
+    Args:
+        task: What the examples are of.
+        split: The stream that they are drawn from: test, validation …
+        seeds: The random streams of the replicate.
+        examples: How many there are of each length.
+        batch_size: How many a model sees at a time.
+    """
+
+    task: Task
+    split: str
+    seeds: Seeds
+    examples: int
+    batch_size: int
+
+    def batches(self, length: int) -> Iterator[Batch]:
+        """The set of a length, batch by batch."""
+        generator = self.seeds.generator("evaluation", self.split, length)
+        drawn = self.task.sample(generator, self.examples, length)
+        for start in range(0, self.examples, self.batch_size):
+            rows = slice(start, start + self.batch_size)
+            yield Batch(drawn.tokens[rows], drawn.targets[rows], drawn.keep[rows])
 
 
 @torch.no_grad()

@@ -8,7 +8,7 @@ from torch import nn
 
 from registry.conformance.checks import insist
 from studies.acceptance_checks.check import Layer, Passed, Subject
-from studies.scoring import judged, predict
+from studies.scoring import FixedSets, judged, predict
 from studies.training.evaluation import evaluate
 from studies.training.loop import Curves, train
 from studies.training.models import width_of
@@ -43,14 +43,12 @@ def the_loss_falls(subject: Subject) -> Passed:
     curve = losses(subject, model, training)
     share = max(1, len(curve) // 8)
     first, last = sum(curve[:share]) / share, sum(curve[-share:]) / share
+    sets = FixedSets(subject.task, "test", subject.work.seeds, 512, 128)
     [accuracy] = [
         one.value
-        for one in evaluate(
-            model, subject.task, [subject.length], "test", subject.work.seeds, 512, 128,
-            subject.work.device,
-        )
+        for one in evaluate(model, sets, [subject.length], subject.work.device)
         if one.metric == "accuracy"
-    ]  # fmt: skip
+    ]
     floor = subject.task.floors(subject.length).highest
     told = f"from {first:.3f} to {last:.3f} nats in {training.steps} steps"
     insist(last < first, f"the loss went {told}")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from studies.scoring import Measured, fixed_set, judged, logits_per_answer, predict
+from studies.scoring import FixedSets, Measured, judged, logits_per_answer, predict
 from studies.seeds import Seeds
 from studies.tasks.task import Batch, Task
 from variants.positions import BeyondTableError
@@ -57,7 +57,7 @@ class ProbeContext:
         """The test set of a length, batch by batch, with which answers are scored and right."""
         evaluation = self.config.evaluation
         sizes = evaluation.examples, evaluation.batch_size
-        for batch in fixed_set(self.task, "test", length, self.seeds, *sizes):
+        for batch in FixedSets(self.task, "test", self.seeds, *sizes).batches(length):
             targets = batch.targets.to(self.device)
             logits = logits_per_answer(predict(self.model, batch, self.device), targets)
             yield batch, *judged(logits, targets)

@@ -13,10 +13,11 @@ import torch
 from torch import nn
 
 from studies.probes.probe import Probe, ProbeContext
+from studies.scoring import FixedSets
 from studies.seeds import Seeds
 from studies.tasks.task import Task
 from studies.training.data import trained_lengths
-from studies.training.evaluation import evaluate, validation_lengths
+from studies.training.evaluation import MEASURES, evaluate, validation_lengths
 from studies.training.outcome import Measured, Point, Work
 from studies.training.settings import Training, probe_of
 
@@ -51,16 +52,9 @@ class StoppingCriterion:
         """Look; is the criterion met, and training to end here?"""
         until = self.training.until
         assert until is not None
-        measured = evaluate(
-            model,
-            self.task,
-            validation_lengths(*trained_lengths(self.task, self.training)),
-            "fit",
-            self.seeds,
-            until.examples,
-            until.examples,
-            self.device,
-        )
+        sets = FixedSets(self.task, "fit", self.seeds, until.examples, until.examples)
+        lengths = validation_lengths(*trained_lengths(self.task, self.training))
+        measured = evaluate(model, sets, lengths, self.device)
         found = [one.value for one in measured if one.metric == until.metric]
         value = math.fsum(one or 0.0 for one in found) / len(found)
         self.points.append(Point(step, f"fit.{until.metric}", value))
@@ -75,10 +69,6 @@ class StoppingCriterion:
         met, longest = self.step is not None, self.training.train_lengths[1]
         step = float(ended if self.step is None else self.step)
         return [Measured("train", longest, "steps_to_fit", 1, step, correct=int(met))]
-
-
-CHECKED = ("accuracy", "skill", "nll")
-"""The metrics whose values at checkpoints are kept."""
 
 
 def checkpoints(steps: int, count: int) -> list[int]:
@@ -134,18 +124,10 @@ class Callbacks:
 
     def _check(self, step: int) -> None:
         evaluation, work = self.work.config.evaluation, self.work
-        for one in evaluate(
-            self.model,
-            self.task,
-            evaluation.test_lengths,
-            "test",
-            work.seeds,
-            evaluation.checkpoint_examples,
-            evaluation.batch_size,
-            work.device,
-            work.between_batches,
-        ):
-            if one.metric in CHECKED and one.value is not None:
+        sizes = evaluation.checkpoint_examples, evaluation.batch_size
+        sets, lengths = FixedSets(self.task, "test", work.seeds, *sizes), evaluation.test_lengths
+        for one in evaluate(self.model, sets, lengths, work.device, work.between_batches):
+            if MEASURES[one.metric].at_checkpoints and one.value is not None:
                 self.points.append(Point(step, f"{one.metric}@{one.length}", one.value))
 
     def _keep(self, found: Iterable[Measured], step: int) -> None:

@@ -1,51 +1,95 @@
 """Evaluation: how well a model does at each length, on sets that are the same for every arm."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 import torch.nn.functional as F
 from einops import rearrange
+from jaxtyping import Bool
 from torch import Tensor, nn
 
-from studies.scoring import (
-    Measured,
-    averaged,
-    fixed_set,
-    judged,
-    logits_per_answer,
-    predict,
-)
-from studies.seeds import Seeds
-from studies.tasks.task import UNSCORED, Task
+from store.metrics import SCORED
+from studies.scoring import FixedSets, Measured, averaged, judged, logits_per_answer, predict
+from studies.tasks.task import UNSCORED
 from variants.positions import BeyondTableError
 
 VALIDATION_LENGTHS = 8
 """At most this many of the training lengths are used for validation, evenly spread."""
 
+Counted = tuple[int, int | float]
+"""How many things were counted, and their sum."""
 
-@dataclass
-class _Totals:
-    answers: int = 0
-    correct: int = 0
-    sequences: int = 0
-    exact: int = 0
-    nll: float = 0.0
 
-    def add(self, logits: Tensor, targets: Tensor) -> None:
-        logits = logits_per_answer(logits, targets)
-        scored, right = judged(logits, targets)
-        flat = rearrange(logits, "... classes -> (...) classes").double()
-        nll = F.cross_entropy(flat, targets.flatten(), ignore_index=UNSCORED, reduction="sum")
-        rows = rearrange(scored, "batch ... -> batch (...)")
-        whole = rearrange(right | ~scored, "batch ... -> batch (...)").all(dim=-1) & rows.any(
-            dim=-1
-        )
-        self.answers += int(scored.sum())
-        self.correct += int(right.sum())
-        self.sequences += int(rows.any(dim=-1).sum())
-        self.exact += int(whole.sum())
-        self.nll += float(nll)
+class Answers:
+    """The answers of a model to a batch, beside the right ones."""
+
+    def __init__(self, logits: Tensor, targets: Tensor) -> None:
+        self.logits, self.targets = logits_per_answer(logits, targets), targets
+        self.scored, self.right = judged(self.logits, targets)
+
+    @cached_property
+    def asked(self) -> Bool[Tensor, " batch"]:
+        """The sequences in which something is scored."""
+        return rearrange(self.scored, "batch ... -> batch (...)").any(dim=-1)
+
+    @cached_property
+    def number(self) -> int:
+        """How many answers are scored."""
+        return int(self.scored.sum())
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How a metric is computed at a length.
+
+    Args:
+        count: Of a batch, how many things the metric is a mean over, and their sum.
+        value: Of their mean over all batches and the floor at that length.
+        counts_right: Is the sum the number of those that are right, which is stored too?
+        at_checkpoints: Is it kept as a curve where a training has checkpoints?
+    """
+
+    count: Callable[[Answers], Counted]
+    value: Callable[[float, float], float] = lambda mean, floor: mean
+    counts_right: bool = False
+    at_checkpoints: bool = True
+
+
+def right_answers(answers: Answers) -> tuple[int, int]:
+    """How many answers are scored, and how many of them are right."""
+    return answers.number, int(answers.right.sum())
+
+
+def right_sequences(answers: Answers) -> tuple[int, int]:
+    """How many sequences have a scored answer, and in how many of them all are right."""
+    right = rearrange(answers.right | ~answers.scored, "batch ... -> batch (...)").all(dim=-1)
+    return int(answers.asked.sum()), int((right & answers.asked).sum())
+
+
+def negative_log_likelihood(answers: Answers) -> tuple[int, float]:
+    """How many answers are scored, and the sum of their negative log-likelihoods in nats."""
+    flat = rearrange(answers.logits, "... classes -> (...) classes").double()
+    targets = answers.targets.flatten()
+    nll = F.cross_entropy(flat, targets, ignore_index=UNSCORED, reduction="sum")
+    return answers.number, float(nll)
+
+
+def skill_of(accuracy: float, floor: float) -> float:
+    """(accuracy - floor) / (1 - floor): 0 for the best blind guess, 1 for a perfect answer."""
+    return (accuracy - floor) / (1 - floor)
+
+
+MEASURES: Mapping[str, Measure] = {
+    "accuracy": Measure(right_answers, counts_right=True),
+    "exact": Measure(right_sequences, counts_right=True, at_checkpoints=False),
+    "skill": Measure(right_answers, skill_of),
+    "nll": Measure(negative_log_likelihood),
+    "floor": Measure(right_answers, lambda mean, floor: floor, at_checkpoints=False),
+}
+"""How each metric that every trained run is scored by is computed; see `store.metrics`."""
+assert set(MEASURES) == set(SCORED)
 
 
 def validation_lengths(shortest: int, longest: int) -> list[int]:
@@ -58,65 +102,66 @@ def validation_lengths(shortest: int, longest: int) -> list[int]:
 
 def evaluate(
     model: nn.Module,
-    task: Task,
+    sets: FixedSets,
     lengths: Iterable[int],
-    split: str,
-    seeds: Seeds,
-    examples: int,
-    batch_size: int,
     device: torch.device,
     between_batches: Callable[[], None] = lambda: None,
     position_draws: int = 1,
     refused: dict[int, str] | None = None,
 ) -> list[Measured]:
-    """Accuracy, exact match, skill and nll at each length.
+    """Score a model at each length by every metric of `MEASURES`.
 
     Accuracy is the share of right answers, exact match the share of sequences with all of them
     right; skill is (accuracy - floor) / (1 - floor) with the task's floor at that length, 0 for
-    the best blind guess. A length that the model refuses, such as one beyond a learned table, is
-    measured as None with n = 0, and `refused` is told why.
+    the best blind guess; floor is that floor. A length that the model refuses, such as one beyond
+    a learned table, is measured as None with n = 0, and `refused` is told why.
 
     A model that draws positions at random does so for each batch, from a stream of the replicate,
     the split and the length; predicted probabilities are averaged over `position_draws` draws.
     """
     model.eval()
-    random = bool(getattr(model, "draws", False))
     measured: list[Measured] = []
     for length in lengths:
-        totals = _Totals()
-        seed = seeds.seed("positions", split, length)
-        positions = torch.Generator(device).manual_seed(seed) if random else None
+        counts = {name: list[Counted]() for name in MEASURES}
         try:
-            for batch in fixed_set(task, split, length, seeds, examples, batch_size):
-                targets = batch.targets.to(device)
-                drawn = [
-                    logits_per_answer(predict(model, batch, device, positions), targets)
-                    for _ in range(position_draws if random else 1)
-                ]
-                totals.add(averaged(drawn), targets)
+            for answers in _answers(model, sets, length, device, position_draws):
+                for name, measure in MEASURES.items():
+                    counts[name].append(measure.count(answers))
                 between_batches()
         except BeyondTableError as error:
-            totals = _Totals()
+            counts = {name: list[Counted]() for name in MEASURES}
             if refused is not None:
                 refused[length] = str(error)
-        measured += _measures(totals, task, split, length)
+        floor = sets.task.floors(length).highest
+        measured += [
+            _measured(sets.split, length, name, counted, floor) for name, counted in counts.items()
+        ]
     return measured
 
 
-def _measures(totals: _Totals, task: Task, split: str, length: int) -> list[Measured]:
-    answers, sequences = totals.answers, totals.sequences
-    accuracy = totals.correct / answers if answers else None
-    exact = totals.exact / sequences if sequences else None
-    nll = totals.nll / answers if answers else None
-    skill = None if accuracy is None else skill_of(accuracy, task.floors(length).highest)
-    return [
-        Measured(split, length, "accuracy", answers, accuracy, totals.correct if answers else None),
-        Measured(split, length, "exact", sequences, exact, totals.exact if sequences else None),
-        Measured(split, length, "skill", answers, skill),
-        Measured(split, length, "nll", answers, nll),
-    ]
+def _answers(
+    model: nn.Module, sets: FixedSets, length: int, device: torch.device, position_draws: int
+) -> Iterable[Answers]:
+    """The answers of a model to the set of a length, batch by batch."""
+    random = bool(getattr(model, "draws", False))
+    seed = sets.seeds.seed("positions", sets.split, length)
+    positions = torch.Generator(device).manual_seed(seed) if random else None
+    for batch in sets.batches(length):
+        targets = batch.targets.to(device)
+        drawn = [
+            logits_per_answer(predict(model, batch, device, positions), targets)
+            for _ in range(position_draws if random else 1)
+        ]
+        yield Answers(averaged(drawn), targets)
 
 
-def skill_of(accuracy: float, floor: float) -> float:
-    """(accuracy - floor) / (1 - floor): 0 for the best blind guess, 1 for a perfect answer."""
-    return (accuracy - floor) / (1 - floor)
+def _measured(
+    split: str, length: int, metric: str, counted: Sequence[Counted], floor: float
+) -> Measured:
+    """A metric at a length, from what was counted in each batch."""
+    measure = MEASURES[metric]
+    n, total = sum(one for one, _ in counted), sum(one for _, one in counted)
+    if not n:
+        return Measured(split, length, metric, 0, None)
+    correct = int(total) if measure.counts_right else None
+    return Measured(split, length, metric, n, measure.value(total / n, floor), correct)

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from registry.errors import ConfigError, Problem
+from studies.scoring import FixedSets
 from studies.tasks.task import Task
 from studies.training import references
 from studies.training.callbacks import Callbacks
@@ -110,12 +111,8 @@ def score(model: nn.Module, task: Task, work: Work) -> list[Measured]:
         for split, lengths in splits.items()
         for measured in evaluate(
             model,
-            task,
+            FixedSets(task, split, work.seeds, settings.examples, settings.batch_size),
             lengths,
-            split,
-            work.seeds,
-            settings.examples,
-            settings.batch_size,
             work.device,
             work.between_batches,
             settings.position_draws,

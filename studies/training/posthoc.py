@@ -9,7 +9,7 @@ import torch
 from registry.build import threads
 from registry.errors import ConfigError, Problem
 from studies.errors import ModelError
-from studies.scoring import Measured
+from studies.scoring import FixedSets, Measured
 from studies.seeds import Seeds
 from studies.training.evaluation import evaluate
 from studies.training.saved_models import config_of, load
@@ -63,14 +63,17 @@ def measure(run: "Run", asked: Asked, storage: str) -> tuple[list[Measured], dic
     refuse_lengths(config, asked.lengths)
     refused: dict[int, str] = {}
     with threads(run.provenance.get("threads") or torch.get_num_threads()):
-        scores = evaluate(
-            model,
+        sets = FixedSets(
             task,
-            asked.lengths,
             asked.split,
             Seeds(config.study.seed, run.seed),
             asked.examples or settings.examples,
             asked.batch_size or settings.batch_size,
+        )
+        scores = evaluate(
+            model,
+            sets,
+            asked.lengths,
             torch.device(asked.device),
             position_draws=settings.position_draws,
             refused=refused,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -21,13 +21,20 @@ import studies.tasks  # noqa: F401
 from registry.choices import STRICT, Choice, resolve
 from registry.config import EncoderConfig
 from registry.errors import ConfigError, Problem, problems_of
+from store.metrics import METRICS
 from studies.training.references import refers
 from studies.training.schedules import Schedule
 
 Whole = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, lt=1)]
+Part = Annotated[float, Field(ge=0, lt=1)]
+
+if TYPE_CHECKING:
+    Share = str
+else:
+    Share = Literal[tuple(sorted(one.name for one in METRICS.values() if one.ceiling == 1))]
+"""A share of the right that a model may reach."""
 
 
 def _task(value: Any) -> Choice | None:
@@ -99,7 +106,7 @@ class Until(Strictly):
         examples: Sequences that each look sees, at each length.
     """
 
-    metric: Literal["accuracy", "exact", "skill"] = "accuracy"
+    metric: Share = "accuracy"
     value: Annotated[float, Field(gt=0, le=1)] = 0.99
     stop: bool = True
     cap: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 3.0
@@ -122,7 +129,7 @@ class Training(Strictly):
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
     clip_norm: Annotated[float, Field(gt=0)] | None = 1.0
     schedule: Schedule = "linear"
-    warmup_steps: Whole | Share = 50
+    warmup_steps: Whole | Part = 50
     final_rate: Annotated[float, Field(ge=0, le=1)] = 0.1
     train_lengths: Annotated[Range, AfterValidator(_ascending)] = (2, 16)
     dtype: Literal["float32", "float64", "bfloat16", "float16"] = "float32"

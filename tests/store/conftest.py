@@ -1,7 +1,7 @@
 """A fresh database, and runs to put into it."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from store.ledger import Ledger
-from store.records import PlannedRun
+from store.records import Choice, PlannedRun
 from tests.store.postgres import Server, serving
 
 MakeRun = Callable[..., PlannedRun]
@@ -34,6 +34,32 @@ def make_planned(seed: int = 0, **changes: Any) -> PlannedRun:
     fields.update(changes)
     fields.setdefault("identity", f"{fields['arm']}-{fields['phase']}-{seed}")
     return PlannedRun(**fields)
+
+
+def make_choice(
+    tried: Sequence[tuple[float, float | None, Sequence[int]]], chosen: int | None, **changes: Any
+) -> Choice:
+    """What tuning chose among rates, each with its nll and its runs."""
+    rows = [
+        {
+            "setting": {"training.learning_rate": rate},
+            "nll": nll,
+            "status": "diverged" if nll is None else "done",
+            "runs": list(runs),
+        }
+        for rate, nll, runs in tried
+    ]
+    won = None if chosen is None else rows[chosen]
+    fields: dict[str, Any] = {
+        **{"study": "reach", "task": "copy", "arm": "rope", "rule": "lowest validation nll"},
+        "search": str(rows),
+        "setting": won and won["setting"],
+        "nll": won and won["nll"],
+        "reason": None if won else "training diverged at every setting",
+        "tried": rows,
+        "runs": won["runs"] if won else [],
+    }
+    return Choice(**{**fields, **changes})
 
 
 @pytest.fixture(scope="session")

@@ -144,7 +144,7 @@ def test_later_scores_are_written_all_or_none(ledger: Ledger, url: str, make_run
     with pytest.raises(StoreError, match="no run has the id 99"):
         ledger.add_scores(99, [score(8, 0.75)])
     waiting = ledger.plan([make_run(seed=1)])
-    with pytest.raises(StoreError, match="is planned; scores are added to a run that is done"):
+    with pytest.raises(StoreError, match="is planned; scores are added to runs that are done"):
         ledger.add_scores(waiting[0], [score(8, 0.75)])
     assert [one.value for one in Results(url).scores()] == [0.5]
 

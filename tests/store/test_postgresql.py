@@ -11,14 +11,10 @@ from typing import Any
 
 import optuna
 import pytest
-from alembic.command import upgrade as run_scripts
-from alembic.config import Config
-from sqlalchemy import text
 from typer.testing import CliRunner
 
-from store import Component, Ledger, Results, StoreError, make_engine
+from store import Component, Ledger, Results, StoreError
 from store.__main__ import command_line
-from store.database import MIGRATIONS, SCHEMA_VERSION, upgrade
 from store.maintenance import backup, check
 from store.records import PlannedRun
 from store.sql import read_sql
@@ -168,34 +164,6 @@ def test_sql_on_a_server_reads_the_views(server_url: str, make_run: MakeRun) -> 
     with read_sql(server_url, query) as (columns, rows):
         assert columns == ["arm", "n"]
         assert [tuple(row) for row in rows] == [("bad", 2), ("none", 18), ("rope", 18)]
-
-
-def test_a_server_of_an_older_version_is_refused_and_upgraded(server_url: str) -> None:
-    engine = make_engine(server_url)
-    with engine.begin() as connection:
-        config = Config(attributes={"connection": connection})
-        config.set_main_option("script_location", str(MIGRATIONS))
-        run_scripts(config, "0002")
-        connection.execute(
-            text(
-                "INSERT INTO es_studies(name, created_at) VALUES ('s', '2026-01-01T00:00+00:00');"
-                "INSERT INTO es_runs(study, task, arm, phase, seed, status, config, config_hash, "
-                "identity, steps, attempt, created_at, priority, provenance) SELECT 's', 't', 'a', "
-                "'confirm', n, 'planned', json_build_object('x', n % 2, 'y', 1), 'h', n::text, 1, "
-                "0, '2026-01-01T00:00:00+00:00', 0, '{}' FROM generate_series(1, 4) AS n"
-            )
-        )
-    engine.dispose()
-    with pytest.raises(StoreError, match=f"version 0002, this code needs {SCHEMA_VERSION}"):
-        Results(server_url)
-
-    assert upgrade(server_url).endswith(f"version 0002 became {SCHEMA_VERSION}")
-
-    results = Results(server_url)
-    assert [run.config for run in results.runs()] == [{"x": n % 2, "y": 1} for n in (1, 2, 3, 4)]
-    assert [run.seed for run in results.runs(where="x == 0")] == [2, 4]
-    results.close()
-    assert check(server_url)[0] == []
 
 
 def test_optuna_keeps_its_trials_beside_ours(server_url: str, make_run: MakeRun) -> None:

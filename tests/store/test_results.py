@@ -12,6 +12,7 @@ import pytest
 from store import Ledger, Results, Run, StoreError
 from store.configs import flatten, varying
 from store.records import PlannedRun
+from tests.store.conftest import make_choice
 
 MakeRun = Callable[..., PlannedRun]
 RUN_FIELDS = [
@@ -24,6 +25,9 @@ SCORE_FRAME = [
     *("run_id", "study", "task", "arm", "phase", "seed", "split", "length", "metric", "bin", "n"),
     *("correct", "value"),
 ]
+
+
+HIGHEST = {"training.learning_rate": "highest"}
 
 
 def config_of(position: str, rate: float) -> dict[str, Any]:
@@ -61,6 +65,8 @@ def filled(ledger: Ledger, make_run: MakeRun, url: str) -> Iterator[Results]:
         assert claim is not None
         curve = [{"step": step, "metric": "loss", "value": nll / step} for step in (1, 2)]
         ledger.finish(claim, "done", scores=scores_of(nll), curves=curve, wall_seconds=1.0)
+    ledger.choose(make_choice([(0.1, 36.0, [1]), (0.2, 12.0, [2])], 1, edges=HIGHEST))
+    ledger.choose(make_choice([(0.1, None, [4]), (0.2, 60.0, [5])], 1, arm="alibi"))
     results = Results(url)
     yield results
     results.close()
@@ -150,17 +156,19 @@ def test_records_are_plain_and_survive_pickling(filled: Results) -> None:
     assert isinstance(scores, tuple)
 
 
-def test_best_is_the_lowest_validation_nll(filled: Results) -> None:
+def test_best_tells_what_was_chosen(filled: Results) -> None:
     best = filled.best()
-    assert [(each.arm, each.run_id, each.nll, each.tried) for each in best] == [
-        ("alibi", 5, 60.0, 2),
-        ("rope", 2, 12.0, 2),
+    assert [(each.arm, each.run_id, each.nll, each.tried, each.seeds) for each in best] == [
+        ("alibi", 5, 60.0, 2, 1),
+        ("rope", 2, 12.0, 2, 1),
     ]
+    assert [each.at_edge for each in best] == [None, "highest training.learning_rate"]
     assert best[1].options == {
         "encoder.position.name": "rope",
         "encoder.position.theta": 10_000,
         "training.learning_rate": 0.2,
     }
+    assert best[1].config == config_of("rope", 0.2)
     assert filled.best(arm="rope")[0].options == {"training.learning_rate": 0.2}
     assert list(best.frame()["training.learning_rate"]) == [0.2, 0.2]
     assert [each.arm for each in filled.best(position="rope")] == ["rope"]
@@ -168,25 +176,35 @@ def test_best_is_the_lowest_validation_nll(filled: Results) -> None:
         filled.best(phase="confirm")
 
 
-def test_an_arm_without_a_finished_setting_has_no_best(
+def test_best_decides_nothing(ledger: Ledger, filled: Results) -> None:
+    """Another rule may have taken a setting that was not the lowest."""
+    ledger.choose(make_choice([(0.1, 36.0, [1]), (0.2, 12.0, [2])], 0, search="middle"))
+    assert [(each.arm, each.run_id, each.nll) for each in filled.best(arm="rope")] == [
+        ("rope", 1, 36.0)
+    ]
+    assert [each.run_id for each in filled.best(arm="rope", current=False)] == [2, 1]
+
+
+def test_a_choice_is_kept_once(ledger: Ledger, filled: Results) -> None:
+    again = make_choice([(0.1, 36.0, [1]), (0.2, 12.0, [2])], 0)
+    kept = ledger.choose(again)
+    assert (kept.setting, kept.edges) == ({"training.learning_rate": 0.2}, HIGHEST)
+    assert kept.created_at is not None
+    assert len(filled.best(current=False)) == 2
+
+
+def test_what_tuning_refused_to_choose_has_no_best(
     ledger: Ledger, make_run: MakeRun, url: str
 ) -> None:
-    runs = [
-        make_run(seed, arm=arm, phase="tune", config=config_of(arm, 0.1))
-        for seed, arm in enumerate(("alibi", "rope", "rope"))
-    ]
-    ids = ledger.plan(runs)
-    for status in ("diverged", "done"):
-        claim = ledger.claim("w", ids)
-        assert claim is not None
-        ledger.finish(claim, status, scores=scores_of(0.1))
-    best = Results(url).best()
-    assert [(each.arm, each.run_id, each.tried) for each in best] == [
-        ("alibi", None, 1),
-        ("rope", None, 0),
-    ]
-    assert best[0].config is None
-    assert best.frame()["nll"].isna().tolist() == [True, True]
+    ids = ledger.plan([make_run(phase="tune", config=config_of("rope", 0.1))])
+    claim = ledger.claim("w", ids)
+    assert claim is not None
+    ledger.finish(claim, "diverged")
+    ledger.choose(make_choice([(0.1, None, ids)], None))
+    (best,) = Results(url).best()
+    assert (best.run_id, best.nll, best.tried, best.config) == (None, None, 1, None)
+    assert ledger.reset(ids, ("diverged",)) == 1
+    assert Results(url).best() == ()
 
 
 def test_best_leaves_out_superseded_runs(ledger: Ledger, make_run: MakeRun, url: str) -> None:
@@ -195,14 +213,24 @@ def test_best_leaves_out_superseded_runs(ledger: Ledger, make_run: MakeRun, url:
         for name, rate in (("slow", 0.1), ("fast", 0.2))
     ]
     first = datetime(2026, 1, 1, tzinfo=UTC)
-    ids = ledger.plan(runs, called_at=first)
-    for _ in ids:
-        claim = ledger.claim("w", ids)
-        assert claim is not None
-        ledger.finish(claim, "done", scores=scores_of(0.1))
+    slow, fast = ledger.plan(runs, called_at=first)
+    ledger.choose(make_choice([(0.1, 2.0, [slow]), (0.2, 1.0, [fast])], 1))
     ledger.plan(runs[1:], called_at=first + timedelta(hours=1))
+    assert Results(url).best() == ()
+    ledger.choose(make_choice([(0.2, 1.0, [fast])], 0))
     assert [one.tried for one in Results(url).best()] == [1]
-    assert [one.tried for one in Results(url).best(current=False)] == [2]
+    assert [one.tried for one in Results(url).best(current=False)] == [2, 1]
+
+
+def test_plans_are_kept_once_with_their_last_call(ledger: Ledger, url: str) -> None:
+    first, second = {"arms": ["rope"], "seeds": 5}, {"arms": ["rope", "alibi"], "seeds": 5}
+    number = ledger.keep_plan("reach", first)
+    other = ledger.keep_plan("reach", second)
+    assert ledger.keep_plan("reach", {"seeds": 5, "arms": ("rope",)}) == number != other
+    plans = Results(url).plans("reach")
+    assert [(one.id, one.plan) for one in plans] == [(other, second), (number, first)]
+    assert plans[1].created_at < plans[0].created_at <= plans[0].called_at < plans[1].called_at
+    assert Results(url).plans("none") == ()
 
 
 def test_names_and_counts(filled: Results, ledger: Ledger) -> None:

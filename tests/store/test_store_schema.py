@@ -13,8 +13,8 @@ from alembic.migration import MigrationContext
 from sqlalchemy import delete, insert, select
 from sqlalchemy.exc import IntegrityError, StatementError
 
-from store import Ledger, Results, StoreError, install_sqlite_hooks, make_engine
-from store.database import SCHEMA_VERSION, transact, upgrade
+from store import Ledger, Results, install_sqlite_hooks, make_engine
+from store.database import transact
 from store.models import CurveRow, EnvironmentRow, RunRow, ScoreRow, Table, is_ours
 from store.records import PlannedRun
 
@@ -145,34 +145,3 @@ def test_the_view_reads_without_us(ledger: Ledger, path: Path, make_run: MakeRun
     }
     assert row["position"] == "rope"
     connection.close()
-
-
-def set_version(path: Path, version: str) -> None:
-    connection = sqlite3.connect(path)
-    connection.execute("UPDATE es_alembic_version SET version_num = ?", (version,))
-    connection.commit()
-    connection.close()
-
-
-@pytest.mark.parametrize(
-    ("version", "message"),
-    [
-        ("0000", f"version 0000, this code needs {SCHEMA_VERSION}; run python -m store upgrade"),
-        ("9999", f"version 9999, this code knows {SCHEMA_VERSION}; update encoder-sandbox"),
-    ],
-)
-def test_other_versions_are_refused(
-    ledger: Ledger, url: str, path: Path, version: str, message: str
-) -> None:
-    set_version(path, version)
-    for make in (Results, Ledger.open, Ledger.create):
-        with pytest.raises(StoreError, match=message):
-            make(url)
-
-
-def test_an_upgrade_from_an_unknown_version_is_refused(
-    ledger: Ledger, url: str, path: Path
-) -> None:
-    set_version(path, "0000")
-    with pytest.raises(StoreError, match=r"the tables cannot be upgraded: .*0000"):
-        upgrade(url)

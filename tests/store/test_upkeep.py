@@ -74,8 +74,8 @@ def test_a_sound_database_has_no_problems(ledger: Ledger, url: str, make_run: Ma
         ("UPDATE es_scores SET value = 0.5", "is not the share of right answers"),
         ("UPDATE es_scores SET status = 'nan'", "has a value and says that it has none"),
         (
-            "INSERT INTO es_scores(run_id, split, length, metric, n, correct, value) "
-            "SELECT run_id, split, length, metric, n, correct, value FROM es_scores",
+            "INSERT INTO es_scores(run_id, split, length, metric, n, correct, value, imputed) "
+            "SELECT run_id, split, length, metric, n, correct, value, imputed FROM es_scores",
             "totals: run 1, test accuracy at length 8 is there 2 times",
         ),
         ("UPDATE es_environments SET facts = '{}'", "hash: environment 1 is not what its hash"),

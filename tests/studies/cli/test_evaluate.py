@@ -35,7 +35,7 @@ def test_a_study_is_scored_at_new_lengths_once(url: str) -> None:
     assert "run 1 (shift, rope, seed 0)\n      12  accuracy 0." in first.stdout
     assert "      10  already stored (108 answers)" in first.stdout
     assert "12  not applicable: learned has one row per index up to max_length=10" in first.stdout
-    assert f"8 scores added to {url} (exploratory" in first.stdout
+    assert f"10 scores added to {url} (exploratory" in first.stdout
     assert (again.exit_code, again.stderr) == (0, "")
     assert "12  already stored (not applicable)" in again.stdout
     assert again.stdout.endswith(f"0 scores added to {url}\n")

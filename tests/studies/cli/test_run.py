@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from studies.cli.named import run_app
-from tests.studies.design.test_checking import FILE
+from tests.studies.experiment.test_validate import FILE
 
 
 @pytest.fixture(autouse=True)

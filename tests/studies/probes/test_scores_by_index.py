@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from studies.probes.probe import ProbeContext
 from studies.probes.scores_by_index import ScoresByIndex
+from studies.scoring import FixedSets
 from studies.training.evaluation import evaluate
 from tests.studies.probes.contexts import context
 
@@ -40,10 +41,8 @@ def test_each_index_has_its_own_accuracy() -> None:
 def test_the_indices_together_are_the_accuracy_of_the_test_set() -> None:
     made = context({"name": "shift", "k": 2, "alphabet": 4})
     settings = made.config.evaluation
-    whole = evaluate(
-        made.model, made.task, settings.test_lengths, "test", made.seeds, settings.examples,
-        settings.batch_size, torch.device("cpu"),
-    )  # fmt: skip
+    sets = FixedSets(made.task, "test", made.seeds, settings.examples, settings.batch_size)
+    whole = evaluate(made.model, sets, settings.test_lengths, torch.device("cpu"))
     expected = {one.length: (one.correct, one.n) for one in whole if one.metric == "accuracy"}
 
     sums: dict[int, list[int]] = defaultdict(lambda: [0, 0])

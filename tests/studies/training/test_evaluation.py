@@ -10,14 +10,14 @@ from einops import rearrange
 from torch import Tensor, nn
 
 from registry import build_encoder
-from studies.analysis.results import SCORES
-from studies.scoring import Measured, logits_per_answer
+from store.metrics import SCORED
+from studies.scoring import FixedSets, Measured, logits_per_answer
 from studies.seeds import Seeds
 from studies.tasks.first_last_match import FirstLastMatch
 from studies.tasks.multi_shift import MultiShift
 from studies.tasks.shift import Shift
 from studies.tasks.task import Task
-from studies.training.evaluation import evaluate, skill_of, validation_lengths
+from studies.training.evaluation import MEASURES, evaluate, skill_of, validation_lengths
 from variants.positions import BeyondTableError
 
 CPU = torch.device("cpu")
@@ -38,7 +38,7 @@ class Says(nn.Module):
 def measure(
     model: nn.Module, task: Task, length: int = 6, batch_size: int = 100
 ) -> dict[str, Measured]:
-    found = evaluate(model, task, [length], "test", Seeds(0, 0), 100, batch_size, CPU)
+    found = evaluate(model, FixedSets(task, "test", Seeds(0, 0), 100, batch_size), [length], CPU)
     return {one.metric: one for one in found}
 
 
@@ -170,7 +170,7 @@ def test_the_nll_is_a_mean_over_answers_in_nats() -> None:
 def test_what_is_measured_is_what_a_hypothesis_may_name() -> None:
     task = Shift(k=1, alphabet=4)
 
-    assert tuple(measure(Says(task.solve, 4), task)) == SCORES
+    assert sorted(measure(Says(task.solve, 4), task)) == sorted(SCORED)
 
 
 def test_the_set_is_fixed_by_replicate_split_and_length() -> None:
@@ -182,7 +182,7 @@ def test_the_set_is_fixed_by_replicate_split_and_length() -> None:
 
     task, model = Shift(k=1, alphabet=4), Says(remember, 4)
     for split, replicate in (("test", 0), ("test", 0), ("validation", 0), ("test", 1)):
-        evaluate(model, task, [6], split, Seeds(0, replicate), 50, 50, CPU)
+        evaluate(model, FixedSets(task, split, Seeds(0, replicate), 50, 50), [6], CPU)
 
     assert torch.equal(seen[0], seen[1])
     assert not torch.equal(seen[0], seen[2])
@@ -197,12 +197,12 @@ def test_a_length_that_the_model_refuses_is_measured_as_nothing() -> None:
             return SimpleNamespace(logits=torch.zeros(*tokens.shape, 4))
 
     task = Shift(k=1, alphabet=4)
-    found = evaluate(Short(), task, [5, 6], "test", Seeds(0, 0), 10, 10, CPU)
+    found = evaluate(Short(), FixedSets(task, "test", Seeds(0, 0), 10, 10), [5, 6], CPU)
 
     assert all(one.value is not None for one in found if one.length == 5)
     assert [(one.value, one.n, one.correct) for one in found if one.length == 6] == [
         (None, 0, None)
-    ] * 4
+    ] * len(MEASURES)
 
 
 def test_longer_sequences_are_scored_whole() -> None:
@@ -210,7 +210,7 @@ def test_longer_sequences_are_scored_whole() -> None:
     sizes = {"d_model": 8, "n_heads": 2, "n_layers": 1, "vocab_size": 5, "n_classes": 4}
     model = build_encoder({**sizes, "position": "rope", "mask": "causal"}, seed=0)
 
-    found = evaluate(model, task, [16, 32, 64], "test", Seeds(0, 0), 10, 4, CPU)
+    found = evaluate(model, FixedSets(task, "test", Seeds(0, 0), 10, 4), [16, 32, 64], CPU)
 
     assert [one.n for one in found if one.metric == "accuracy"] == [150, 310, 630]
     assert [one.n for one in found if one.metric == "exact"] == [10, 10, 10]
@@ -262,7 +262,9 @@ class Wavers(nn.Module):
 @pytest.mark.parametrize("task", [Shift(k=1, alphabet=4), MultiShift(), FirstLastMatch(alphabet=4)])
 def test_chances_not_logits_are_averaged_over_draws_of_positions(task: Task) -> None:
     model = Wavers(task)
-    found = evaluate(model, task, [6], "test", Seeds(0, 0), 10, 10, CPU, position_draws=5)
+    found = evaluate(
+        model, FixedSets(task, "test", Seeds(0, 0), 10, 10), [6], CPU, position_draws=5
+    )
 
     assert len(model.drawn) == len(set(model.drawn)) == 5
     nll = next(one.value for one in found if one.metric == "nll")
@@ -274,7 +276,13 @@ def test_each_batch_draws_anew_and_the_replicate_split_and_length_decide() -> No
 
     def drawn(split: str, replicate: int, draws: int = 2) -> list[float]:
         model = Wavers(task)
-        evaluate(model, task, [4, 5], split, Seeds(0, replicate), 20, 10, CPU, position_draws=draws)
+        evaluate(
+            model,
+            FixedSets(task, split, Seeds(0, replicate), 20, 10),
+            [4, 5],
+            CPU,
+            position_draws=draws,
+        )
         return model.drawn
 
     first = drawn("test", 0)
@@ -292,5 +300,15 @@ def test_a_model_that_draws_nothing_is_asked_once() -> None:
         return torch.zeros_like(tokens)
 
     task = Shift(k=1, alphabet=4)
-    evaluate(Says(remember, 4), task, [6], "test", Seeds(0, 0), 10, 10, CPU, position_draws=5)
+    evaluate(
+        Says(remember, 4), FixedSets(task, "test", Seeds(0, 0), 10, 10), [6], CPU, position_draws=5
+    )
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("length", [4, 6])
+def test_the_floor_is_stored_beside_the_accuracy(length: int) -> None:
+    task = FirstLastMatch(alphabet=4)
+    found = measure(Says(task.solve, 2), task, length)
+    assert value(found, "floor") == task.floors(length).highest
+    assert found["floor"].n == found["accuracy"].n

@@ -13,8 +13,9 @@ from store.records import Run
 from studies.analysis.printing import print_answer
 from studies.analysis.results import gather_results
 from studies.analysis.verdicts import verdicts
-from studies.design.freezing import frozen_for, protocol_of
+from studies.experiment.freeze import frozen_for, protocol_of
 from studies.seeds import Seeds
+from studies.training.evaluation import MEASURES
 from studies.training.posthoc import Asked, add_later_scores, measure
 from tests.studies.stored_models import Desk, copied, done_in, plan
 
@@ -47,7 +48,7 @@ def test_a_length_that_the_study_scored_gets_the_identical_numbers(
 
     again = {score.metric: (score.n, score.correct, score.value) for score in scores}
     assert again == values(made.url, run, length, split)
-    assert set(again) == {"accuracy", "exact", "skill", "nll"}
+    assert set(again) == set(MEASURES)
 
 
 @pytest.mark.parametrize("purpose", ["data", "init"])
@@ -77,7 +78,7 @@ def test_a_new_length_is_added_once_and_marked(url: str) -> None:
     again = add_later_scores(run, Asked((10, 14)), ledger, url)
 
     assert {(score.length, score.metric) for score in added.scores} == {
-        (14, metric) for metric in ("accuracy", "exact", "skill", "nll")
+        (14, metric) for metric in MEASURES
     }
     assert added.known == {10: 12 * 9}
     assert (again.scores, again.known) == ([], {10: 12 * 9, 14: 12 * 13})
