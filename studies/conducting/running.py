@@ -160,7 +160,8 @@ def _conduct(conductor: Conductor, call: Call) -> None:
 
 def results_of(conductor: Conductor) -> list[ArmResult]:
     """What the stored runs of a plan say, arm by arm."""
-    scores = conductor.ledger.scores(conductor.ids())
+    # What a diverged seed counts as is added further on.
+    scores = [one for one in conductor.ledger.scores(conductor.ids()) if not one.imputed]
     of_run: dict[int, list[Any]] = defaultdict(list)
     for score in scores:
         if not score.later:

@@ -26,6 +26,7 @@ from typing import Any
 import torch
 
 from store.ledger import Ledger
+from store.records import Run
 from store.results import Results
 from studies.analysis.results import ArmResult, reach
 from studies.analysis.search import best, grow, points
@@ -42,13 +43,20 @@ from studies.report.figures import figures
 from studies.report.files import texts
 from studies.report.make import findings_of
 from studies.report.numbers import read_numbers
+from studies.scoring import Measured
+from studies.seeds import Seeds
+from studies.training.callbacks import StoppingCriterion
+from studies.training.data import trained_lengths
+from studies.training.evaluation import MEASURES, of_nothing_learned, validation_lengths
 from studies.training.execute import execute
+from studies.training.settings import RunConfig, check_run, task_of
 
 Case = Mapping[str, Any]
 
 SCORE = ("split", "length", "metric", "value", "n", "correct", "bin")
 CURVE = ("step", "metric", "value")
 PARAMETERS = 100
+CPU = torch.device("cpu")
 CLAIM = ("name", "arm", "against", "than", "panel", "lengths", "metric", "direction")
 VERDICT = (
     *("status", "effect", "low", "high", "p", "p_holm", "n_arm", "n_against", "failed_arm"),
@@ -93,7 +101,7 @@ def first_run(file: Path) -> Callable[[], object]:
     """What does the first run of a study file in this process, and keeps nothing of it."""
     plan = plan_of(file, {})
     config = plan.config(plan.cells()[0])
-    return lambda: execute(config, 0, torch.device("cpu"))
+    return lambda: execute(config, 0, CPU)
 
 
 def _called(plan: Plan, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -142,7 +150,7 @@ def _finish(
             claim,
             row.get("status", "done"),
             reason=row.get("reason"),
-            scores=_records(SCORE, row.get("scores", ())),
+            scores=[*_records(SCORE, row.get("scores", ())), *_added(run, row, known.values())],
             curves=_records(CURVE, row.get("curves", ())),
             wall_seconds=row.get("seconds"),
             cpu_seconds=row.get("seconds"),
@@ -158,6 +166,50 @@ def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
 def _records(names: Sequence[str], values: Iterable[Sequence[Any]]) -> Iterator[dict[str, Any]]:
     for one in values:
         yield dict(zip(names, one, strict=False))
+
+
+def _added(
+    run: Run, row: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """What a run stores beside the scores of its row: the floors, and those of a diverged one."""
+    config = check_run(run.config)
+    if not config.scored or row.get("status", "done") not in ("done", "diverged"):
+        return
+    siblings = [one for one in rows if one["task"] == row["task"] and one["arm"] == row["arm"]]
+    refused = {
+        (split, length)
+        for one in siblings
+        for split, length, metric, value, *_ in one.get("scores", ())
+        if metric == "accuracy" and value is None
+    }
+    floors = _floors(config)
+    if row.get("status", "done") == "done":
+        placed = {tuple(one[:2]) for one in row.get("scores", ()) if one[2] == "accuracy"}
+        floors = {place: floor for place, floor in floors.items() if place in placed}
+        found = [Measured(*place, "floor", 1, floor) for place, floor in floors.items()]
+    else:
+        found = of_nothing_learned(
+            [
+                Measured(*place, metric, int(place not in refused), floor)
+                for place, floor in floors.items()
+                for metric in MEASURES
+            ]
+        )
+        criterion = StoppingCriterion(task_of(config.task), config.training, Seeds(0, 0), CPU)
+        found = [*found, *criterion.never_met()]
+    yield from map(vars, found)
+
+
+def _floors(config: RunConfig) -> dict[tuple[str, int], float]:
+    """The floor at every split and length at which a run is scored."""
+    task = task_of(config.task)
+    trained = validation_lengths(*trained_lengths(task, config.training))
+    splits = {"validation": trained, "test": config.evaluation.test_lengths}
+    return {
+        (split, length): task.floors(length).highest
+        for split, lengths in splits.items()
+        for length in lengths
+    }
 
 
 def _verdict(verdict: Any) -> dict[str, Any]:
@@ -186,6 +238,7 @@ def _arm(plan: Plan, result: ArmResult) -> dict[str, Any]:
         "means": {
             f"{split} {metric} {length}": _interval(result.interval(metric, length, split))
             for split, metric, length in sorted(result.values)
+            if metric != "floor"
         },
         "alternatives": [
             {"setting": one.setting, "roles": len(one.roles), "skills": dict(one.skills)}
