@@ -17,10 +17,10 @@ from pathlib import Path
 
 import torch
 
-from studies.conducting.search import RATE
-from studies.conducting.worker import validation_nll
-from studies.design.gathering import gather
-from studies.design.plan import Cell, Plan
+from studies.execution.trials import RATE
+from studies.execution.worker import validation_nll
+from studies.experiment.overrides import gather
+from studies.experiment.plan import Cell, Plan
 from studies.extrapolation import QUICK, STUDY
 from studies.training.execute import execute
 

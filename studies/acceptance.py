@@ -19,7 +19,7 @@ the right way, and no more. What was found is stored with the run.
 from typing import TYPE_CHECKING, Any
 
 from studies.acceptance_checks import KEY
-from studies.design.study import Budget, Line, Study
+from studies.experiment.study import Budget, Line, Study
 
 if TYPE_CHECKING:
     from store.records import Run

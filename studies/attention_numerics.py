@@ -19,9 +19,9 @@ the machine; they are for comparing within one table.
 from functools import partial
 from typing import Any
 
-from studies.conducting.command import command
-from studies.design.hypothesis import Hypothesis, claim
-from studies.design.study import Budget, Study
+from studies.cli.command import command
+from studies.experiment.hypothesis import Hypothesis, claim
+from studies.experiment.study import Budget, Study
 
 PERFORM = {"name": "studies.measurements.numerics:measure"}
 

@@ -17,6 +17,18 @@ class WorkerError(RuntimeError):
     """Workers cannot even start."""
 
 
+class FailedRunsError(RuntimeError):
+    """Runs of a study failed; the same command retries them."""
+
+
+class InterruptedStudyError(RuntimeError):
+    """A study was stopped before all its runs were done; `exit_code` says by what."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
 class BrokenModelError(ConfigError):
     """A model raises an error where it should be built, or should answer a batch."""
 

@@ -27,14 +27,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from studies.axes import AXES
-from studies.conducting.command import command
-from studies.design.hypothesis import Hypothesis, claim
-from studies.design.study import Budget, Study
+from studies.cli.command import command
+from studies.experiment.hypothesis import Hypothesis, claim
+from studies.experiment.study import Budget, Study
 from studies.published.ruoss_protocol import PAPER, STANDARD
 
 if TYPE_CHECKING:
-    from studies.design.arms import Arm
-    from studies.design.protocol import Settings
+    from studies.experiment.arms import Arm
+    from studies.experiment.settings import Settings
 
 ARMS = ["none", "sinusoidal", "learned", "rope", "alibi", "t5_bias"]
 

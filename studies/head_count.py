@@ -24,13 +24,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from studies.conducting.command import command
-from studies.design.hypothesis import claim
-from studies.design.study import Budget, Study
+from studies.cli.command import command
+from studies.experiment.hypothesis import claim
+from studies.experiment.study import Budget, Study
 
 if TYPE_CHECKING:
-    from studies.design.arms import Arm
-    from studies.design.protocol import Settings
+    from studies.experiment.arms import Arm
+    from studies.experiment.settings import Settings
 
 WIDTH, D_HEAD, LENGTH, PAIRS = 64, 16, 16, 4
 

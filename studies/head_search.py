@@ -18,8 +18,8 @@ front is about what learns soonest for its cost.
 from collections.abc import Sequence
 from typing import Any
 
-from studies.conducting.command import command
-from studies.design.study import Budget, Study
+from studies.cli.command import command
+from studies.experiment.study import Budget, Study
 
 LENGTH = 16
 

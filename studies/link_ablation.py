@@ -24,14 +24,14 @@ what is enough. Source: Serrano and Smith 2019 (arXiv:1906.03731), whose text ha
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from studies.conducting.command import command
-from studies.design.hypothesis import Hypothesis, claim
-from studies.design.study import Budget, Study
+from studies.cli.command import command
+from studies.experiment.hypothesis import Hypothesis, claim
+from studies.experiment.study import Budget, Study
 from studies.extrapolation import QUICK, SHIFT, complete
 
 if TYPE_CHECKING:
-    from studies.design.arms import Arm
-    from studies.design.protocol import Settings
+    from studies.experiment.arms import Arm
+    from studies.experiment.settings import Settings
 
 PERFORM = "studies.links.effects:measure"
 

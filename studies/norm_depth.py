@@ -25,9 +25,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from studies.conducting.command import command
-from studies.design.hypothesis import claim
-from studies.design.study import Budget, Study
+from studies.cli.command import command
+from studies.experiment.hypothesis import claim
+from studies.experiment.study import Budget, Study
 
 WARMUP = 100
 PLACES = ("pre", "post", "sandwich", "deepnorm", "rezero")

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from studies.design.plan import Cell, Plan, Setting
-from studies.design.tuning import Chosen, Tried, in_words
+from studies.experiment.plan import Cell, Plan
+from studies.experiment.settings import Setting
+from studies.experiment.tune import Chosen, Tried, in_words
 
 if TYPE_CHECKING:
     from store.records import Score

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from studies.analysis.contrasts import quantile
 from studies.analysis.permutation import Alternative, smallest_p
-from studies.design.hypothesis import Direction
+from studies.experiment.hypothesis import Direction
 
 MOST = 1000
 """More seeds than these are not advised: the question is then too fine for the noise."""

@@ -12,9 +12,8 @@ from studies.analysis.results import ArmResult
 from studies.analysis.sentences import arm_sentence, fit_times, fit_title
 from studies.analysis.sentences import sentence as said
 from studies.analysis.summaries import Overall
-from studies.design.costs import Costs, costs_of
-from studies.design.knobs import reference_of
-from studies.design.plan import Cell, Plan
+from studies.experiment.match import Costs, costs_of
+from studies.experiment.plan import Cell, Plan
 from studies.training.settings import RunConfig, task_of
 
 if TYPE_CHECKING:
@@ -275,7 +274,7 @@ def cost_lines(plan: "Plan") -> Iterator[str]:
                 yield f"cannot run: {cell.arm} on {label} ({one.broken})"
     match = plan.settings.study.match
     if match is not None:
-        yield f"Matched to {reference_of(plan, match)}: {match}."
+        yield f"Matched to {plan.reference}: {match}."
 
 
 TITLE = "all tasks together: skill beyond the trained lengths"

@@ -10,8 +10,8 @@ from store.aggregate import Interval, mean_of, t_interval
 if TYPE_CHECKING:
     from store.records import Run, Score
     from studies.analysis.choice import Alternative
-    from studies.design.plan import Cell, Plan
-    from studies.design.tuning import Chosen
+    from studies.experiment.plan import Cell, Plan
+    from studies.experiment.tune import Chosen
     from studies.training.settings import RunConfig
 
 

@@ -12,7 +12,7 @@ from studies.analysis.phrases import short_of
 from studies.analysis.power import ALTERNATIVES, fewest
 from studies.analysis.results import CEILINGS, PENDING, TIMES, ArmOutcome, Fit, SeedOutcome
 from studies.analysis.survival import Time
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 
 Outcomes = Mapping[tuple[str, str], ArmOutcome]
 """What came of each arm, by (panel, arm)."""

@@ -14,17 +14,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from registry.errors import ConfigError
-from studies.design.arms import Arm
-from studies.design.merging import nested
-from studies.design.pareto import front
-from studies.design.search_space import PARAMETERS, Search
-from studies.design.tuning import in_words
+from studies.experiment.arms import Arm
+from studies.experiment.overlays import nested
+from studies.experiment.pareto import front
+from studies.experiment.settings import PARAMETERS, Search
+from studies.experiment.tune import in_words
 
 if TYPE_CHECKING:
     import optuna
 
     from studies.analysis.results import ArmResult
-    from studies.design.plan import Cell, Plan
+    from studies.experiment.plan import Cell, Plan
 
 
 TRIES, DRAWS = 20, 1000

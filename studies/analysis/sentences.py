@@ -18,10 +18,10 @@ from studies.analysis.phrases import (
 from studies.analysis.power import MOST
 from studies.analysis.results import TIMES, ArmResult, Reach, reach
 from studies.analysis.verdicts import Verdict
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 
 if TYPE_CHECKING:
-    from studies.design.plan import Plan
+    from studies.experiment.plan import Plan
     from studies.training.settings import Until
 
 
@@ -205,7 +205,7 @@ def _remarks(plan: "Plan", result: ArmResult) -> list[str]:
     """What a reader must know beside the verdict."""
     counted = any(metric == "skill" for _, metric, _ in result.values)
     lost = result.count("diverged"), result.count("failed"), len(result.runs)
-    from studies.design.tuning import in_words  # which loads torch
+    from studies.experiment.tune import in_words  # which loads torch
 
     remarks = [f"{told}." for told in lost_seeds(*lost, counted)]
     chosen = result.chosen

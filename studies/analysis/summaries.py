@@ -15,7 +15,7 @@ from store.aggregate import Interval, wilson
 from studies.analysis.results import ArmResult, outcome_of
 
 if TYPE_CHECKING:
-    from studies.design.plan import Cell, Plan
+    from studies.experiment.plan import Cell, Plan
 
 Scores = Mapping[str, Sequence[float]]
 """The values of one arm, one a seed, by task."""

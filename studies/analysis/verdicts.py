@@ -23,11 +23,10 @@ from studies.analysis.results import ArmResult, outcome_of
 from studies.analysis.samples import Outcomes, Sample, UntestableError, all_sure, chosen, samples
 from studies.analysis.summaries import modes
 from studies.analysis.survival import Time, log_rank
-from studies.design.frozen import Frozen
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Frozen, Hypothesis
 
 if TYPE_CHECKING:
-    from studies.design.plan import Plan
+    from studies.experiment.plan import Plan
 
 
 Status = Literal["supported", "refuted", "inconclusive", "not tested"]
@@ -386,7 +385,7 @@ def _constant(parts: Sequence[Sample]) -> Iterator[str]:
 
 def verdicts(plan: "Plan", gathered: Sequence[ArmResult], frozen: Frozen) -> list[Verdict]:
     """Judge the hypotheses that a call can decide, the primary ones first."""
-    from studies.design.contrasts import asked
+    from studies.experiment.contrasts import asked
 
     study = plan.settings.study
     outcomes = {(one.cell.task, one.cell.arm): outcome_of(plan, one) for one in gathered}

@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from studies.design.collection import Collection
+from studies.experiment.collection import Collection
 
 AXES = Collection(Path(__file__).parent, "axis", "studies.extrapolation --axis")

@@ -13,7 +13,7 @@ from store.files import sha256_of
 from store.maintenance import check
 from store.results import Results
 from studies.bundle.make import MANIFEST, PLAN, files_of
-from studies.conducting.recall import plan_of
+from studies.cli.recall import plan_of
 from studies.report.make import check_numbers
 
 NEEDED = ("study", "words", "database", "frozen")

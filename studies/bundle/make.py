@@ -17,8 +17,8 @@ from store.files import sha256_of, writing
 from store.maintenance import extract, seal, url_of
 from store.results import Results
 from studies.bundle.readme import text_of
-from studies.conducting.recall import plan_of, words_behind
-from studies.design.plan import Plan
+from studies.cli.recall import plan_of, words_behind
+from studies.experiment.plan import Plan
 from studies.report.make import make_report
 from studies.report.provenance import command_of
 from studies.report.stored import Stored
@@ -87,7 +87,7 @@ def _fill(plan: "Plan", words: list[str], storage: str, bundle: Path) -> None:
 
 def _drop_other_trials(database: Path, study: str) -> None:
     """Leave the trials of this study's runs alone in Optuna's tables."""
-    from studies.conducting.search import Trials
+    from studies.execution.trials import Trials
 
     with closing(Results(url_of(database))) as results:
         runs = results.runs(study=study, phase="tune")

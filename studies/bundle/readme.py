@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from store.records import Frozen
     from store.results import Results
-    from studies.design.plan import Plan
+    from studies.experiment.plan import Plan
 
 TEXT = """\
 # {question}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from studies.acceptance_checks import KEY
+from studies.cli.command import errors
 from studies.cli.options import (
     DATABASE,
     Assignments,
@@ -20,13 +21,13 @@ from studies.cli.options import (
     Storage,
     new_app,
 )
-from studies.conducting.command import INTERRUPTED, WORK_FAILED, errors
-from studies.design.study import Study
 from studies.errors import WorkerError
+from studies.exit_codes import INTERRUPTED, WORK_FAILED
+from studies.experiment.study import Study
 
 if TYPE_CHECKING:
     from store.records import Run
-    from studies.design.plan import Plan
+    from studies.experiment.plan import Plan
 
 LEASE_SECONDS = 3600.0
 THREADS = 1
@@ -80,7 +81,7 @@ def application(study: Study) -> typer.Typer:
 def _describe(plan: "Plan") -> None:
     """Print what is asked of a model, and with which settings."""
     from studies.acceptance_checks.accept import CHECKS
-    from studies.conducting.preview import describe_plan
+    from studies.execution.preview import describe_plan
 
     describe_plan(plan)
     print("\nChecks\n------")
@@ -95,7 +96,7 @@ def _planned(study: Study, words: Sequence[str]) -> "Plan":
     Raises:
         ConfigError: If what was typed breaks a rule.
     """
-    from studies.conducting.command import read_plan
+    from studies.cli.command import read_plan
 
     plan = read_plan(study, words)
     told = [word for one in _read_at_an_end(plan) for word in ("--set", one)]
@@ -112,7 +113,7 @@ def _words(
 ) -> list[str]:
     """What was typed, in words that any study understands; the file of an encoder is read here."""
     from registry.yaml_file import read_yaml
-    from studies.design.merging import ROOTS
+    from studies.experiment.overlays import ROOTS
 
     given = {} if config is None else read_yaml(config)
     settings = bool(given) and set(given) <= set(ROOTS)
@@ -133,8 +134,7 @@ def _read_at_an_end(plan: "Plan") -> list[str]:
     config = plan.config(plan.cells()[0])
     if config.encoder is None or config.task is None or "answer_at" not in config.task.options():
         return []
-    seen = build_mask(config.encoder.mask).dense(1, config.encoder.n_heads, 8, 8)
-    ahead = bool(seen.expand(-1, -1, 8, 8).triu(1).any())
+    ahead = build_mask(config.encoder.mask).looks_ahead()
     told = [] if ahead else ["task.answer_at=appended"]
     place = "first" if ahead else "last"
     return [*told, f"encoder.readout={place}"] if _per_token(config) else told
@@ -153,7 +153,7 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
     from store.ledger import Ledger
     from store.provenance import environment_facts, git_facts
     from store.records import FINISHED
-    from studies.conducting.worker import is_alive, this_process
+    from studies.execution.worker import is_alive, this_process
     from studies.training.execute import device_facts, device_named, execute
     from studies.training.outcome import Outcome
 

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from studies.cli.command import errors, fail
 from studies.cli.options import DATABASE, Storage, new_app
-from studies.conducting.command import BAD_INPUT, WORK_FAILED, errors, fail
+from studies.exit_codes import BAD_INPUT, WORK_FAILED
 
 STUDIES = Path(__file__).parents[1]
 
@@ -45,7 +46,7 @@ def report(
     """Write the report of a study from what is stored: a page, and files for a paper beside it."""
     with errors():
         from store.results import Results
-        from studies.conducting.recall import plan_behind
+        from studies.cli.recall import plan_behind
         from studies.report.make import check_report, make_report
 
         folder = out or Path(f"{study}_report")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from studies.cli.command import errors, fail
 from studies.cli.options import DATABASE, Device, Plugins, Storage, help_text, new_app
-from studies.conducting.command import BAD_INPUT, INTERRUPTED, WORK_FAILED, errors, fail
+from studies.exit_codes import BAD_INPUT, INTERRUPTED, WORK_FAILED
 
 if TYPE_CHECKING:
     from store.records import Run

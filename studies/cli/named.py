@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from studies.cli.command import command, errors, fail
 from studies.cli.options import THEN_OF_STUDY, help_text, new_app
-from studies.conducting.command import BAD_INPUT, DONE, WORK_FAILED, command, errors, fail
+from studies.exit_codes import BAD_INPUT, DONE, WORK_FAILED
 
 if TYPE_CHECKING:
     from studies.analysis.verdicts import Verdict
-    from studies.design.study import Study
+    from studies.experiment.study import Study
 
 RUN = """Run a study of your own, which one YAML file describes.
 
@@ -57,8 +58,8 @@ def run(
     ],
 ) -> None:
     with errors():
-        from studies.conducting.recall import refuse_our_name
-        from studies.design.study_file import read_study
+        from studies.cli.recall import refuse_our_name
+        from studies.experiment.study_file import read_study
 
         study = read_study(Path(words[0]))
         refuse_our_name(study)
@@ -79,7 +80,7 @@ def recipes(
         _list_recipes()
         return
     with errors():
-        from studies.recipes.recipe import RECIPES
+        from studies.recipes import RECIPES
 
         names, *rest = words
         chosen = RECIPES.names() if names == "all" else names.split(",")
@@ -139,7 +140,7 @@ def _print_verdicts(told: "Sequence[tuple[str, Verdict]]") -> None:
 
 
 def _list_recipes() -> None:
-    from studies.recipes.recipe import RECIPES, claim_of
+    from studies.recipes import RECIPES, claim_of
 
     for name in RECIPES.names():
         claim = claim_of(name)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from studies.analysis.results import ArmResult
-    from studies.design.plan import Plan
+    from studies.experiment.plan import Plan
 
 MARK = "†"
 """Stands behind a number of a paper that was not verified at its source."""

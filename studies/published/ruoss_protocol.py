@@ -11,7 +11,7 @@ with their table (`studies.published.load("ruoss_2023").protocol`).
 
 from typing import Any
 
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 
 EVEN_PAIRS = {"name": "even_pairs", "answer_at": "appended"}
 BUCKET_SORT = {"name": "bucket_sort", "alphabet": 5, "answer_at": "appended"}

@@ -5,11 +5,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from registry.errors import UnknownNameError
-from studies.design.gathering import gather
-from studies.design.merging import leaves, merge
-from studies.design.plan import Plan
-from studies.design.protocol import Settings
-from studies.design.study import Budget, Study
+from studies.experiment.overlays import leaves, merge
+from studies.experiment.overrides import gather
+from studies.experiment.plan import Plan
+from studies.experiment.settings import Settings
+from studies.experiment.study import Budget, Study
 from studies.published.table import Budgeted, Published, load, ranges_written_out
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from registry.choices import STRICT
 from registry.errors import ConfigError, UnknownNameError, problems_of
 from registry.yaml_file import read_yaml
-from studies.design.merging import merge
+from studies.experiment.overlays import merge
 
 Text = Annotated[str, Field(min_length=1)]
 Overlay = dict[str, dict[str, Any] | None]

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from store.aggregate import Interval, t_interval, wilson
 from studies.analysis.results import Measure, floor_of
-from studies.design.freezing import SELECTION
+from studies.experiment.freeze import SELECTION
 
 if TYPE_CHECKING:
     from store.records import Run
     from studies.analysis.search import Point
     from studies.analysis.summaries import Overall
-    from studies.design.study import Line
+    from studies.experiment.study import Line
     from studies.statistics import Verdict
     from studies.tasks.task import Floors
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from studies.analysis.sentences import FIT, fit_title
-from studies.design.freezing import SELECTION
-from studies.design.plan import Cell
-from studies.design.tuning import Chosen, Tried, in_words
+from studies.experiment.freeze import SELECTION
+from studies.experiment.plan import Cell
+from studies.experiment.tune import Chosen, Tried, in_words
 from studies.report.findings import Arm, Findings, FitTime, Panel, Seed, Setting
 from studies.report.provenance import command_of, differences, provenance, shared, sources
 from studies.report.stored import Stored

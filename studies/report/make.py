@@ -10,9 +10,9 @@ from studies.analysis.search import best, points
 from studies.analysis.sentences import arm_sentence
 from studies.analysis.summaries import overall
 from studies.analysis.verdicts import verdicts
-from studies.design.freezing import frozen_for, kept_for
-from studies.design.frozen import Frozen
-from studies.design.plan import Plan
+from studies.experiment.freeze import frozen_for, kept_for
+from studies.experiment.hypothesis import Frozen
+from studies.experiment.plan import Plan
 from studies.report.checking import shown_in, wrong_lines
 from studies.report.files import PAGE, write_report
 from studies.report.findings import Findings, Front

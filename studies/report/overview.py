@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from registry.errors import ConfigError, Problem
 from store.files import writing
 from store.results import Results
-from studies.conducting.recall import plan_behind
+from studies.cli.recall import plan_behind
 from studies.report.figures import effects, figures
 from studies.report.findings import Findings
 from studies.report.make import findings_of
@@ -22,7 +22,7 @@ from studies.report.wording import ORDER, claims, counts
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from studies.design.plan import Plan
+    from studies.experiment.plan import Plan
     from studies.statistics import Verdict
 
 CAPTION = "Effects in units of the smallest effect of interest, with intervals"

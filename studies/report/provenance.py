@@ -7,9 +7,8 @@ from importlib import resources
 from typing import Any
 
 from studies.analysis.printing import cost_rows
-from studies.design.knobs import reference_of
-from studies.design.merging import leaves
-from studies.design.plan import Cell, Plan
+from studies.experiment.overlays import leaves
+from studies.experiment.plan import Cell, Plan
 from studies.report.findings import Findings
 from studies.report.stored import Stored
 from studies.training.settings import RunConfig
@@ -140,7 +139,7 @@ def differences(plan: Plan) -> list[tuple[str, Mapping[str, Any]]]:
     rows += [(head, {arm: one.get(head, "") for arm, one in costs.items()}) for head in heads]
     match = plan.settings.study.match
     if match is not None:
-        reference = reference_of(plan, match)
+        reference = plan.reference
         told = {arm: "reference" if arm == reference else "matched" for arm in first}
         rows.append((f"matched: {match}", told))
     return rows

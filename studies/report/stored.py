@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from store.records import FINISHED
-from studies.conducting.worker import validation_nll
-from studies.design.plan import Cell, Plan
-from studies.design.tuning import Chosen, Tried, by_setting, choose
+from studies.execution.worker import validation_nll
+from studies.experiment.plan import Cell, Plan
+from studies.experiment.tune import Chosen, Tried, by_setting, choose
 
 if TYPE_CHECKING:
     from store.records import PlannedRun, Run, Score

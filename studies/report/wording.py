@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from studies.analysis.phrases import lost_seeds, out_of, seldom_learned
 from studies.analysis.results import Reach, reach
-from studies.design.hypothesis import SIGNS
+from studies.experiment.hypothesis import SIGNS
 from studies.report.findings import Arm, Findings, Panel
 
 if TYPE_CHECKING:
-    from studies.design.hypothesis import Hypothesis
+    from studies.experiment.hypothesis import Hypothesis
     from studies.statistics import Verdict
 
 

@@ -8,13 +8,13 @@ from store import Results
 from store.ledger import Ledger
 from studies.analysis.results import ArmResult
 from studies.analysis.verdicts import verdicts
-from studies.conducting.conduct import Conductor
-from studies.conducting.running import results_of
-from studies.conducting.search import Trials
-from studies.design.freezing import freeze, frozen_for
-from studies.design.gathering import gather
-from studies.design.plan import Plan
-from studies.design.study import Budget, Study
+from studies.execution.running import results_of
+from studies.execution.scheduler import Scheduler
+from studies.execution.trials import Trials
+from studies.experiment.freeze import freeze, frozen_for
+from studies.experiment.overrides import gather
+from studies.experiment.plan import Plan
+from studies.experiment.study import Budget, Study
 from studies.statistics import Verdict
 
 Seed = Sequence[float] | str
@@ -69,30 +69,30 @@ class MadeUp:
     ) -> None:
         self.plan, self.url = plan, f"sqlite:///{folder / 'made_up.db'}"
         self.ledger = Ledger.create(self.url)
-        self.conductor = Conductor(plan, self.ledger, Trials(self.url))
-        for cell, numbers in self.conductor.tuning.items():
+        self.scheduler = Scheduler(plan, self.ledger, Trials(self.url))
+        for cell, numbers in self.scheduler.tuning.items():
             while claim := self.ledger.claim("w", numbers):
                 rate = claim.run.config["training"]["learning_rate"]
                 nll = {"split": "validation", "length": 16, "metric": "nll", "n": 1}
                 scores = [{**nll, "value": (nlls or {})[cell.arm][rate]}]
                 self.ledger.finish(claim, "done", scores=scores + _scores((tuned or {})[rate]))
-        self.conductor.advance()
+        self.scheduler.advance()
         results = Results(self.url)
         self.kept = freeze(plan, self.ledger, results, [])
         results.close()
-        for cell, numbers in self.conductor.confirming.items():
+        for cell, numbers in self.scheduler.confirming.items():
             while claim := self.ledger.claim("w", numbers):
                 seed = skills[cell.arm][claim.run.seed]
                 if isinstance(seed, str):
                     self.ledger.finish(claim, seed, reason="made up")
                 else:
                     self.ledger.finish(claim, "done", scores=_scores(seed), parameters=100)
-        self.conductor.advance()
+        self.scheduler.advance()
 
     @property
     def results(self) -> list[ArmResult]:
         """What the runs say, arm by arm."""
-        return results_of(self.conductor)
+        return results_of(self.scheduler)
 
     @property
     def verdicts(self) -> list[Verdict]:

@@ -7,10 +7,10 @@ from typing import Any
 
 from store.ledger import Ledger
 from store.records import Run
-from studies.conducting.worker import Board, Job, _Worker
-from studies.design.gathering import gather
-from studies.design.plan import Plan
-from studies.design.study import Budget, Study
+from studies.execution.worker import Job, SharedProgress, _Worker
+from studies.experiment.overrides import gather
+from studies.experiment.plan import Plan
+from studies.experiment.study import Budget, Study
 
 TINY: dict[str, Any] = {
     "encoder": {
@@ -52,7 +52,7 @@ class Desk:
 
     def work(self, ids: Sequence[int], trials: Any = None) -> None:
         """Do the runs that are planned."""
-        worker = _Worker(self.job, Board([], _Count(), _Count(), [0], [0]), 0)
+        worker = _Worker(self.job, SharedProgress([], _Count(), _Count(), [0], [0]), 0)
         worker.refuse_to_outlive = lambda: None  # type: ignore[method-assign]
         while claim := self.ledger.claim("desk", ids):
             worker.do(claim, self.ledger, trials)

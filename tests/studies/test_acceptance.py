@@ -390,7 +390,7 @@ def test_a_run_that_was_killed_is_done_again(
     with monkeypatch.context() as patch:
         patch.setattr("studies.training.execute.execute", killed)
         patch.setattr(
-            "studies.conducting.worker.this_process", lambda: f"{platform.node()}/1/long ago"
+            "studies.execution.worker.this_process", lambda: f"{platform.node()}/1/long ago"
         )
         assert call(tmp_path) == 143
     assert call(tmp_path) == 0

@@ -5,17 +5,18 @@ from pathlib import Path
 import pytest
 
 from studies.attention_numerics import METRICS, STUDY
-from studies.design.contrasts import asked
-from studies.design.gathering import gather
-from studies.design.hypothesis import SIGNS
-from studies.design.plan import Plan
+from studies.experiment.contrasts import asked
+from studies.experiment.hypothesis import SIGNS
+from studies.experiment.overrides import gather
+from studies.experiment.plan import Plan
+from studies.experiment.validate import check_plan
 from tests.studies.studying import call_in, means_of
 
 
 @pytest.mark.parametrize("budget", STUDY.budgets)
 def test_every_budget_asks_every_claim(budget: str) -> None:
     plan = Plan(STUDY, gather(STUDY.budgets[budget].settings))
-    plan.check()
+    check_plan(plan)
     assert len(asked(plan)) == len(plan.settings.study.claims()) == 5
 
 

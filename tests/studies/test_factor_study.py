@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from registry import ConfigError
-from studies.design.checking import plan_problems
-from studies.design.gathering import gather
-from studies.design.plan import Plan
-from studies.design.study_file import read_study
+from studies.experiment.overrides import gather
+from studies.experiment.plan import Plan
+from studies.experiment.study_file import read_study
+from studies.experiment.validate import check_plan, plan_problems
 from studies.report.make import findings_of
 from studies.report.page import html_page, markdown_page
 from studies.report.wording import answer
@@ -124,7 +124,7 @@ def test_one_thing_changes_in_each_of_its_simple_contrasts(
     changes: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(ConfigError, match=told):
-        interaction(**changes).check()
+        check_plan(interaction(**changes))
 
 
 def test_the_second_pair_makes_the_same_change_as_the_first() -> None:
@@ -133,14 +133,14 @@ def test_the_second_pair_makes_the_same_change_as_the_first() -> None:
     claim = {**CLAIM, "against": "none", "than": ["alibi", "sinusoidal"]}
 
     with pytest.raises(ConfigError, match="compares one change under two levels") as caught:
-        plan(5, arms=arms, hypotheses=[claim]).check()
+        check_plan(plan(5, arms=arms, hypotheses=[claim]))
 
     assert "encoder.position.name: rope against none" in str(caught.value)
     assert "encoder.position.name: alibi against sinusoidal" in str(caught.value)
 
 
 def test_a_sound_interaction_is_no_problem() -> None:
-    interaction().check()
+    check_plan(interaction())
 
 
 def test_a_time_is_asked_at_the_longest_trained_length() -> None:
@@ -149,14 +149,14 @@ def test_a_time_is_asked_at_the_longest_trained_length() -> None:
     settings = gather(own.study.budgets["own"].settings, None, ["training.until={value: 0.9}"])
 
     with pytest.raises(ConfigError, match=r"longest trained length; say lengths: \[16\]"):
-        Plan(own.study, settings).check()
+        check_plan(Plan(own.study, settings))
 
 
 @pytest.mark.slow
 def test_a_factor_study_runs_from_its_file_to_its_verdicts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from studies.conducting.command import command
+    from studies.cli.command import command
 
     file = tmp_path / "placement.yaml"
     file.write_text(TEXT)

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from studies.design.contrasts import asked
-from studies.design.gathering import gather
-from studies.design.plan import Plan
+from studies.experiment.contrasts import asked
+from studies.experiment.overrides import gather
+from studies.experiment.plan import Plan
+from studies.experiment.validate import check_plan
 from studies.head_count import FIXED, OFFSETS, RANK, STUDY, remark
 from tests.studies.studying import call_in, means_of
 
@@ -16,7 +17,7 @@ from tests.studies.studying import call_in, means_of
 )
 def test_every_budget_asks_every_claim(budget: str) -> None:
     plan = Plan(STUDY, gather(STUDY.budgets[budget].settings))
-    plan.check()
+    check_plan(plan)
     assert len(asked(plan)) == len(plan.settings.study.claims())
 
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from studies.conducting.command import read_plan
-from studies.design.plan import Plan
+from studies.cli.command import read_plan
+from studies.experiment.plan import Plan
 from studies.link_ablation import ARMS, METRICS, STUDY
 from studies.links.choices import CHOICES
 from studies.training.execute import execute, forget

@@ -12,10 +12,10 @@ from studies.analysis.phrases import cell_text, number
 from studies.analysis.printing import print_answer
 from studies.analysis.results import ArmResult
 from studies.analysis.sentences import arm_sentence
-from studies.conducting.search import RATE
-from studies.design.gathering import gather
-from studies.design.plan import Cell, Plan
-from studies.design.tuning import Chosen
+from studies.execution.trials import RATE
+from studies.experiment.overrides import gather
+from studies.experiment.plan import Cell, Plan
+from studies.experiment.tune import Chosen
 from studies.extrapolation import QUICK, STUDY
 
 PLAN = Plan(STUDY, gather(QUICK, None, ["evaluation.test_lengths=[16, 20, 32]"]))

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from studies.analysis.choice import CHOSEN, NEAR, ORACLE, Alternative, alternatives
-from studies.design.tuning import Chosen, Tried
+from studies.experiment.tune import Chosen, Tried
 from tests.studies.made_up import plan
 
 RATE = "training.learning_rate"

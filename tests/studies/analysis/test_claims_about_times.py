@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 from studies.statistics import (
     ArmOutcome,
     SeedOutcome,

@@ -7,7 +7,7 @@ import pytest
 
 from studies.analysis.results import ArmResult
 from studies.analysis.sentences import fit_times, fit_title
-from studies.design.plan import Cell
+from studies.experiment.plan import Cell
 from studies.training.settings import Until
 
 

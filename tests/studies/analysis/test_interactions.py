@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 from studies.statistics import ArmOutcome, SeedOutcome, Verdict, crossed, judge, sentence
 
 CLAIM = Hypothesis(

@@ -12,8 +12,8 @@ from store.aggregate import Interval
 from studies.analysis.printing import caption, print_overall
 from studies.analysis.results import ArmResult
 from studies.analysis.summaries import Overall, overall
-from studies.design.plan import Cell
-from studies.design.tuning import Chosen
+from studies.experiment.plan import Cell
+from studies.experiment.tune import Chosen
 from studies.report.make import findings_of
 from studies.report.page import markdown_page
 from tests.studies.made_up import FAR, NEAR, MadeUp, plan

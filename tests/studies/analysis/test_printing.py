@@ -9,7 +9,7 @@ from rich.console import Console
 
 from studies.analysis.printing import floors_of, print_answer, print_verdicts
 from studies.analysis.sentences import arm_sentence
-from studies.design.contrasts import unasked
+from studies.experiment.contrasts import unasked
 from studies.report.make import findings_of
 from studies.report.wording import answer
 from tests.studies.made_up import CASES, FAR, MadeUp, case, plan

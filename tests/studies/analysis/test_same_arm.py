@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from studies.design.hypothesis import Direction, Hypothesis
-from studies.design.protocol import Ties
-from studies.design.tuning import Tried, choose
+from studies.experiment.hypothesis import Direction, Hypothesis
+from studies.experiment.settings import Ties
+from studies.experiment.tune import Tried, choose
 from studies.statistics import ArmOutcome, Frozen, SeedOutcome, Verdict, judge, seeds_needed
 
 POOL = Path(__file__).parents[1] / "data" / "same_arm_pool.csv"

@@ -9,9 +9,10 @@ import pytest
 from registry import ConfigError
 from studies.analysis.results import ArmResult
 from studies.analysis.search import best, grow, points
-from studies.design.gathering import gather
-from studies.design.plan import Cell, Plan
-from studies.design.tuning import Chosen
+from studies.experiment.overrides import gather
+from studies.experiment.plan import Cell, Plan
+from studies.experiment.tune import Chosen
+from studies.experiment.validate import check_plan
 from studies.head_search import SPACE, STUDY
 
 
@@ -59,7 +60,7 @@ def test_every_arm_that_is_found_can_be_built_and_is_new() -> None:
     ]
     assert len(set(shapes)) == len(shapes) == 5 + 18
     assert all(width % heads == 0 for heads, width, _, _ in shapes)
-    done.check()
+    check_plan(done)
 
 
 def test_the_next_generation_follows_from_the_stored_results_alone() -> None:
@@ -143,4 +144,4 @@ def test_the_front_holds_the_values_of_its_arms() -> None:
 )
 def test_a_search_that_makes_no_sense_is_refused(search: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
-        plan(f"study.search={search}").check()
+        check_plan(plan(f"study.search={search}"))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from studies.analysis.phrases import decimal, decimals, p_text
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 from studies.statistics import ArmOutcome, SeedOutcome, Verdict, judge, sentence
 
 CLAIM = Hypothesis("extends", "rope extends", "rope", "learned", "shift", (32,))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studies.design.hypothesis import Direction, Hypothesis
+from studies.experiment.hypothesis import Direction, Hypothesis
 from studies.statistics import ArmOutcome, Frozen, SeedOutcome, Verdict, judge, sentence
 
 NAMES = "abcd"

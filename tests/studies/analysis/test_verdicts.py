@@ -9,8 +9,8 @@ import pytest
 
 from studies.analysis.results import ArmResult, accuracy_floors, metric_of, outcome_of
 from studies.analysis.verdicts import verdicts
-from studies.design.plan import Plan
-from studies.design.tuning import Chosen
+from studies.experiment.plan import Plan
+from studies.experiment.tune import Chosen
 from studies.statistics import Frozen
 from studies.training.settings import task_of
 from tests.studies.made_up import CLAIM, FAR, NEAR, MadeUp, plan

@@ -6,10 +6,10 @@ import pytest
 
 from registry import ConfigError
 from studies.axes import AXES
-from studies.conducting.command import read_plan
-from studies.conducting.recall import plan_of
-from studies.design.contrasts import differences, why_not_asked
-from studies.design.plan import Plan
+from studies.cli.command import read_plan
+from studies.cli.recall import plan_of
+from studies.experiment.contrasts import differences, why_not_asked
+from studies.experiment.plan import Plan
 from studies.extrapolation import STUDY, main
 
 BUDGETS = ("smoke", "quick", "standard")
@@ -72,7 +72,7 @@ def test_a_study_without_axes_says_so(capsys: pytest.CaptureFixture[str]) -> Non
         another(["--axis", "readout_place", "--plan"])
 
     assert end.value.code == 2
-    told = "--axis: python -m studies.norm_depth has no further variables to choose; leave"
+    told = "--axis: python -m studies.norm_depth has no axes; leave --axis out"
     assert told in capsys.readouterr().err
 
 

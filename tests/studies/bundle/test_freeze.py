@@ -14,11 +14,11 @@ from store import Ledger, PlannedRun, Results
 from store.maintenance import check
 from studies.bundle.check import check_bundle
 from studies.cli.app import app
-from studies.conducting.command import read_plan
-from studies.conducting.conduct import Conductor
-from studies.conducting.search import Trials
-from studies.design.freezing import freeze
-from studies.design.study_file import read_study
+from studies.cli.command import read_plan
+from studies.execution.scheduler import Scheduler
+from studies.execution.trials import Trials
+from studies.experiment.freeze import freeze
+from studies.experiment.study_file import read_study
 from tests.studies.stored_models import Desk
 
 STUDY = """\
@@ -51,10 +51,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     made = read_plan(read_study(file), [])
     made.provenance["command"] = [str(file)]
     desk, trials = Desk(folder), Trials(f"sqlite:///{folder / 'sandbox.db'}")
-    conductor = Conductor(made, desk.ledger, trials)
+    scheduler = Scheduler(made, desk.ledger, trials)
     freeze(made, desk.ledger, Results(desk.url), [])
-    while conductor.unfinished():
-        desk.work(conductor.ids(), trials)
+    while scheduler.unfinished():
+        desk.work(scheduler.ids(), trials)
     other = PlannedRun("other", "t", "a", "tune", 0, {"training": {"learning_rate": 0.1}}, "h",
                        None, "other", 1)  # fmt: skip
     claim = desk.ledger.claim("w", desk.ledger.plan([other]))

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from studies.bundle.make import bring_sources
-from studies.design.gathering import gather
-from studies.design.plan import Plan
-from studies.design.study import Budget, Study
+from studies.experiment.overrides import gather
+from studies.experiment.plan import Plan
+from studies.experiment.study import Budget, Study
 from tests.studies.stored_models import TINY
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from store.results import Results
 from studies.cli.named import recipes_app, with_own_report
-from studies.conducting.recall import plan_behind
+from studies.cli.recall import plan_behind
 from studies.recipes import RECIPES
 
 

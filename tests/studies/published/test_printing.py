@@ -111,7 +111,7 @@ def test_a_table_runs_from_end_to_end_once(
     assert all(one in first for one in numbers)
 
     from store.results import Results
-    from studies.conducting.recall import plan_behind
+    from studies.cli.recall import plan_behind
 
     results = Results(f"sqlite:///{tmp_path / 'mine.db'}")
     plan = plan_behind("xiong_2020", results)

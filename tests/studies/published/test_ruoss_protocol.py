@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
-from studies.conducting.command import read_plan
-from studies.design.plan import Plan
+from studies.cli.command import read_plan
+from studies.experiment.plan import Plan
 from studies.extrapolation import STUDY
 from studies.published import load
 

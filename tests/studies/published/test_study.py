@@ -7,9 +7,9 @@ import pytest
 from registry import UnknownNameError
 from registry.build import build_encoder
 from studies.cli.named import typed_table
-from studies.conducting.preview import preview
-from studies.conducting.ready import ready
-from studies.design.checking import plan_problems
+from studies.execution.preview import preview
+from studies.experiment.load_plan import ready
+from studies.experiment.validate import plan_problems
 from studies.published import load, names, study_of
 from studies.published.study import differences, shown
 

@@ -3,9 +3,9 @@
 import pytest
 
 from registry.errors import UnknownNameError
-from studies.conducting.ready import ready
-from studies.design.contrasts import why_not_asked
-from studies.design.plan import Plan
+from studies.experiment.contrasts import why_not_asked
+from studies.experiment.load_plan import ready
+from studies.experiment.plan import Plan
 from studies.recipes import RECIPES, claim_of
 
 

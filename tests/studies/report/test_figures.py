@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 from studies.report.figures import contrasts
 from studies.statistics import Verdict
 from tests.studies.report.synthetic import findings

@@ -9,8 +9,8 @@ import pytest
 
 from registry.registry import REGISTRIES
 from store.errors import StoreError
-from studies.design.hypothesis import Hypothesis
-from studies.design.study import Line
+from studies.experiment.hypothesis import Hypothesis
+from studies.experiment.study import Line
 from studies.report.files import write_report
 from studies.report.findings import Arm, Findings, Setting
 from studies.report.numbers import mismatches, read_numbers

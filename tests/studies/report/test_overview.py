@@ -9,7 +9,7 @@ import pytest
 from registry.errors import ConfigError
 from store import Ledger, PlannedRun
 from store.errors import StoreError
-from studies.design.hypothesis import Hypothesis
+from studies.experiment.hypothesis import Hypothesis
 from studies.report import overview
 from studies.report.figures import effects
 from studies.report.findings import Findings

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from studies.analysis.results import Reach
-from studies.design.hypothesis import Hypothesis
-from studies.design.study import Line
+from studies.experiment.hypothesis import Hypothesis
+from studies.experiment.study import Line
 from studies.report.findings import Arm
 from studies.report.wording import claims, counts, listed, reach_of, reaches
 from studies.statistics import Verdict

@@ -1,8 +1,10 @@
 """What every task promises, and what a user's own task gets for free."""
 
+import inspect
 import math
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -14,33 +16,8 @@ from registry.registry import REGISTRIES, register
 from studies.tasks import Batch, Certificate, Floors, Task, tasks
 from tests.studies.tasks import promises
 
-NAMES = [
-    "binary_addition",
-    "binary_multiplication",
-    "bucket_sort",
-    "causal_copy",
-    "causal_reverse",
-    "compute_sqrt",
-    "copy",
-    "cycle_navigation",
-    "duplicate",
-    "even_pairs",
-    "first_last_match",
-    "induction_heads",
-    "majority",
-    "missing_duplicate",
-    "modular_arithmetic",
-    "mqar",
-    "multi_shift",
-    "nearest_marked",
-    "odds_first",
-    "parity",
-    "previous_occurrence",
-    "reverse",
-    "shift",
-    "stack_manipulation",
-    "unique_copy",
-]
+FOLDER = Path(inspect.getfile(Task)).parent
+NAMES = sorted(file.stem for file in FOLDER.glob("[a-z]*.py") if file.stem != "task")
 
 
 def test_listing_the_tasks_imports_no_torch() -> None:

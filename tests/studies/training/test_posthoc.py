@@ -13,7 +13,7 @@ from store.records import Run
 from studies.analysis.printing import print_answer
 from studies.analysis.results import gather_results
 from studies.analysis.verdicts import verdicts
-from studies.design.freezing import frozen_for, protocol_of
+from studies.experiment.freeze import frozen_for, protocol_of
 from studies.seeds import Seeds
 from studies.training.evaluation import MEASURES
 from studies.training.posthoc import Asked, add_later_scores, measure

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from registry import ConfigError
-from studies.design.gathering import gather
-from studies.design.plan import Plan
-from studies.design.study import Budget, Study
+from studies.experiment.overrides import gather
+from studies.experiment.plan import Plan
+from studies.experiment.study import Budget, Study
+from studies.experiment.validate import check_plan
 from studies.seeds import Seeds
 from studies.training.execute import execute
 from studies.training.models import build_model
@@ -108,7 +109,7 @@ def test_another_source_of_a_function_is_another_run(tmp_path: Path) -> None:
         }
         study = Study("s", "?", "?", (), {"own": Budget("", {})})
         plan = Plan(study, gather(settings))
-        plan.check()
+        check_plan(plan)
         [cell] = plan.cells()
         [run, *_] = plan.confirming(cell, {})
         assert run.steps == 0

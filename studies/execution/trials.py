@@ -1,0 +1,236 @@
+"""Optuna's side of a study: each tuning run is a trial in the Optuna study of its arm."""
+
+import json
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from store.database import install_sqlite_hooks
+
+if TYPE_CHECKING:
+    import optuna
+
+    from store.records import Run
+    from studies.analysis.search import Point
+    from studies.experiment.pareto import Direction
+
+RATE = "training.learning_rate"
+RATES = (1e-9, 1e3)
+"""A range that holds the usual learning rates; one beyond it widens it."""
+NUMBERS = (-(2**31), 2**31)
+"""The same for every other number."""
+
+
+class Trials:
+    """The trials behind tuning runs, in the database that also holds our tables.
+
+    Our tables say what is planned and what came out; trials are brought in line with them.
+    """
+
+    def __init__(self, url: str) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._storage = optuna.storages.RDBStorage(url)
+        # Optuna asks before it writes, so both must be one transaction; a connection that is open
+        # already would keep its old manners.
+        install_sqlite_hooks(self._storage.engine)
+        self._storage.engine.dispose()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._storage.remove_session()
+        self._storage.engine.dispose()
+
+    def begin(self, run: "Run", attempt: int) -> tuple[str, int]:
+        """Open a trial for this attempt at a run; return its Optuna study and number."""
+        import optuna
+
+        name = study_name(run)
+        study = self._study(name)
+        mark = {"run": run.id, "attempt": attempt, "seed": run.seed}
+        study.add_trial(
+            optuna.trial.create_trial(
+                state=optuna.trial.TrialState.RUNNING,
+                params=params_of(run),
+                distributions=distributions_of(run),
+                user_attrs=mark,
+            )
+        )
+        numbers = [
+            trial.number
+            for trial in study.get_trials(deepcopy=False)
+            if {key: trial.user_attrs.get(key) for key in mark} == mark
+        ]
+        return name, numbers[-1]
+
+    def end(self, name: str, number: int, nll: float | None) -> None:
+        """Close a trial with its validation nll, or as failed where there is none."""
+        import optuna
+
+        state = optuna.trial.TrialState.FAIL if nll is None else None
+        with warnings.catch_warnings():
+            # A trial that another worker closed meanwhile stays as it is.
+            warnings.filterwarnings("ignore", message="Skipped telling trial")
+            self._study(name).tell(number, nll, state=state, skip_if_finished=True)
+
+    def reconcile(self, runs: Iterable["Run"], nlls: dict[int, float | None]) -> None:
+        """Close the open trials of runs that are not running, with what the run's status says."""
+        import optuna
+
+        by_id = {run.id: run for run in runs}
+        attached = {run.optuna_study for run in by_id.values() if run.optuna_study is not None}
+        for name in sorted(attached | {study_name(run) for run in by_id.values()}):
+            study = self._study(name)
+            for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
+                run = by_id.get(trial.user_attrs.get("run", -1))
+                if run is None or self._is_live(trial, run):
+                    continue
+                last = trial.number == run.optuna_trial
+                self.end(name, trial.number, nlls.get(run.id) if last else None)
+
+    def keep_only(self, runs: Iterable["Run"]) -> None:
+        """Delete every Optuna study that no trial of these runs is in."""
+        import optuna
+
+        numbers = {run.id for run in runs}
+        for study in self._storage.get_all_studies():
+            trials = self._storage.get_all_trials(study._study_id, deepcopy=False)
+            if not any(trial.user_attrs.get("run") in numbers for trial in trials):
+                optuna.delete_study(study_name=study.study_name, storage=self._storage)
+
+    def keep_points(
+        self,
+        name: str,
+        space: Mapping[str, Sequence[Any]],
+        directions: "Sequence[Direction]",
+        points: "Iterable[Point]",
+    ) -> None:
+        """Show the points of a search to Optuna's own tools, each once; the search reads none."""
+        import optuna
+
+        study = optuna.create_study(
+            storage=self._storage, study_name=name, directions=directions, load_if_exists=True
+        )
+        with warnings.catch_warnings():
+            # A part with options is a mapping, which Optuna keeps as JSON, but with a warning.
+            warnings.filterwarnings("ignore", message="Choices for a categorical distribution")
+            there = {trial.user_attrs.get("arm") for trial in study.get_trials(deepcopy=False)}
+            choices = {
+                key: optuna.distributions.CategoricalDistribution(tuple(values))
+                for key, values in space.items()
+            }
+            for point in points:
+                inside = all(point.setting[key] in space[key] for key in space)
+                if point.arm not in there and inside:
+                    study.add_trial(
+                        optuna.trial.create_trial(
+                            params=dict(point.setting),
+                            distributions=dict(choices),
+                            values=point.values,
+                            user_attrs={"arm": point.arm},
+                        )
+                    )
+
+    def _is_live(self, trial: Any, run: "Run") -> bool:
+        return run.status == "running" and trial.user_attrs.get("attempt") == run.attempt
+
+    def _study(self, name: str) -> "optuna.Study":
+        import optuna
+
+        return optuna.create_study(
+            storage=self._storage, study_name=name, direction="minimize", load_if_exists=True
+        )
+
+
+def setting_of(run: "Run") -> dict[str, Any]:
+    """What tuning tries in a run: dotted keys with values."""
+    return run.provenance.get("setting") or {RATE: run.config["training"]["learning_rate"]}
+
+
+def params_of(run: "Run") -> dict[str, Any]:
+    """The setting of a run as Optuna keeps it: numbers as they are, and as text what has others."""
+    choices = _choices(run)
+    return {
+        key: _text(value) if key in choices else value for key, value in setting_of(run).items()
+    }
+
+
+def distributions_of(run: "Run") -> dict[str, Any]:
+    """Where the values of a run's setting come from; the choices of a text are those tried."""
+    from optuna.distributions import (
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+
+    choices, whole = _choices(run), _whole(run)
+    found: dict[str, Any] = {}
+    for key, value in params_of(run).items():
+        if key in choices:
+            found[key] = CategoricalDistribution(choices[key])
+            continue
+        low, high = RATES if key == RATE else NUMBERS
+        kind = IntDistribution if key in whole else FloatDistribution
+        found[key] = kind(min(low, value), max(high, value), log=key == RATE)
+    return found
+
+
+def _tried(run: "Run") -> dict[str, list[Any]]:
+    """The values of each key of a run's setting, in the order in which they are tried."""
+    own = setting_of(run)
+    return {
+        key: [one[key] for one in [*run.provenance.get("tried", []), own] if key in one]
+        for key in own
+    }
+
+
+def _choices(run: "Run") -> dict[str, list[str]]:
+    """The values, as text, of each key that has others than numbers among them."""
+    return {
+        key: list(dict.fromkeys(map(_text, values)))
+        for key, values in _tried(run).items()
+        if not all(map(_is_number, values))
+    }
+
+
+def _whole(run: "Run") -> list[str]:
+    """The keys whose values are all whole numbers; rates are on a scale of their own."""
+    return sorted(
+        key
+        for key, values in _tried(run).items()
+        if key != RATE and all(_is_number(one) and isinstance(one, int) for one in values)
+    )
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def study_name(run: "Run") -> str:
+    """The Optuna study of a tuning run: one for an arm on a task under all its other settings.
+
+    Optuna lets a key be of one kind in a study, so another list that changes a kind is another one.
+    """
+    from registry.config import hash_of
+
+    rest = {root: run.config[root] for root in run.config}
+    for key in setting_of(run):
+        rest = _without(rest, key.split("."))
+    training = rest.pop("training", {})
+    known = [rest, training, *(kinds for kinds in (_choices(run), _whole(run)) if kinds)]
+    return f"{run.study}/{run.task}/{run.arm}/{hash_of(known)[:8]}"
+
+
+def _without(config: Any, path: list[str]) -> Any:
+    """A config without the value at a path."""
+    first, *rest = path
+    if not isinstance(config, dict) or first not in config:
+        return config
+    if not rest:
+        return {key: value for key, value in config.items() if key != first}
+    return {**config, first: _without(config[first], rest)}

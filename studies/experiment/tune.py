@@ -1,0 +1,157 @@
+"""Tuning: every arm tries the same settings, and one is chosen at trained lengths alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from registry.config import hash_of
+from store.records import Choice
+from studies.experiment.plan import Cell
+from studies.experiment.settings import Setting, Ties
+
+if TYPE_CHECKING:
+    from store.records import Run
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One setting with its tuning runs and the mean validation nll of each (nats), by run."""
+
+    setting: Setting
+    runs: Sequence["Run"]
+    nlls: Mapping[int, float | None]
+
+    @property
+    def nll(self) -> float | None:
+        """The mean over the tuning seeds; None where one of them has none."""
+        found = [self.nlls.get(run.id) for run in self.runs]
+        known = [value for value in found if value is not None]
+        return sum(known) / len(known) if known and len(known) == len(found) else None
+
+    @property
+    def standard_error(self) -> float:
+        """Of that mean over the tuning seeds; 0 where a single seed says nothing of it."""
+        from statistics import stdev
+
+        found = [value for run in self.runs if (value := self.nlls.get(run.id)) is not None]
+        return stdev(found) / len(found) ** 0.5 if len(found) > 1 else 0.0
+
+
+def by_setting(
+    settings: Sequence[Setting],
+    runs: Sequence["Run"],
+    seeds: int,
+    nlls: Mapping[int, float | None],
+) -> list[Tried]:
+    """Tuning runs, planned setting by setting and each on every tuning seed, as what was tried."""
+    return [
+        Tried(setting, runs[number * seeds : (number + 1) * seeds], nlls)
+        for number, setting in enumerate(settings)
+    ]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What tuning chose for a cell.
+
+    Args:
+        setting: The setting, or None where there is none.
+        reason: Why there is none.
+        edges: The tuned keys whose chosen value is the "lowest" or the "highest" that was tried.
+        near: Settings whose validation nll is as good, within the tolerance.
+    """
+
+    setting: Setting | None
+    reason: str = ""
+    edges: Mapping[str, str] = field(default_factory=dict[str, str])
+    near: tuple[Setting, ...] = ()
+
+
+def choose(tried: Sequence[Tried], tolerance: float, ties: Ties = "lowest") -> Chosen:
+    """The setting of lowest mean validation nll over the tuning seeds.
+
+    Settings within `tolerance` nats of it, or within one standard error of its mean over the
+    tuning seeds, are near-tied. With "middle" the one of them that stands nearest to the middle of
+    the list is taken, whichever is lowest by chance. Longer lengths and other arms have no say.
+    """
+    runs = [run for one in tried for run in one.runs]
+    failed = sum(run.status == "failed" for run in runs)
+    if failed:
+        return Chosen(None, f"{failed} of {len(runs)} tuning runs failed")
+    known = [(one.nll, one) for one in tried if one.nll is not None]
+    if not known:
+        return Chosen(None, "training diverged at every setting")
+    lowest, best = min(known, key=lambda pair: pair[0])
+    width = max(tolerance, best.standard_error)
+    tied = [one for nll, one in known if nll <= lowest + width]
+    taken = best if ties == "lowest" else min(tied, key=lambda one: _from_middle(one, tried))
+    near = [one.setting for one in tied if one is not taken]
+    return Chosen(taken.setting, edges=edges(taken.setting, tried), near=tuple(near))
+
+
+def choice_of(
+    cell: Cell, tried: Sequence[Tried], chosen: Chosen, tolerance: float, ties: Ties
+) -> Choice:
+    """What tuning chose for a cell, as it is stored."""
+    taken = [one for one in tried if one.setting == chosen.setting]
+    told = [
+        {
+            "setting": dict(one.setting),
+            "nll": one.nll,
+            "status": _status(one.runs),
+            "runs": [run.id for run in one.runs],
+        }
+        for one in tried
+    ]
+    runs = [[one["setting"], one["runs"]] for one in told]
+    return Choice(
+        study=tried[0].runs[0].study,
+        task=cell.task,
+        arm=cell.arm,
+        search=hash_of({"tried": runs, "tolerance": tolerance, "ties": ties}),
+        rule=f"lowest validation nll; within {tolerance:g} nats, the {ties}",
+        setting=None if chosen.setting is None else dict(chosen.setting),
+        nll=taken[0].nll if taken else None,
+        reason=chosen.reason or None,
+        tried=told,
+        near=[dict(setting) for setting in chosen.near],
+        edges=dict(chosen.edges),
+        runs=[run.id for one in taken for run in one.runs],
+    )
+
+
+def _status(runs: Sequence["Run"]) -> str:
+    """The worst that became of the runs of a setting."""
+    statuses = {run.status for run in runs}
+    return next((one for one in ("failed", "diverged") if one in statuses), "done")
+
+
+def _from_middle(one: Tried, tried: Sequence[Tried]) -> tuple[float, int]:
+    """How far from the middle of the list; of two as far, the earlier one comes first."""
+    place = [other is one for other in tried].index(True)
+    return abs(place - (len(tried) - 1) / 2), place
+
+
+def edges(setting: Setting, tried: Sequence[Tried]) -> dict[str, str]:
+    """The numeric keys of a setting that are at an end of what was tried."""
+    found: dict[str, str] = {}
+    for key, value in setting.items():
+        values = [one.setting[key] for one in tried if key in one.setting]
+        if not all(_is_number(one) for one in values) or len(set(values)) < 2:
+            continue
+        if value in (min(values), max(values)):
+            found[key] = "lowest" if value == min(values) else "highest"
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def in_words(setting: Setting) -> str:
+    """A setting as it is printed: "learning_rate 0.003, warmup_steps 100"."""
+    return ", ".join(f"{key.rpartition('.')[2]} {_value(one)}" for key, one in setting.items())
+
+
+def _value(value: Any) -> str:
+    return f"{value:g}" if _is_number(value) else str(value)
