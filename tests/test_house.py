@@ -67,12 +67,12 @@ CIRCLES: list[list[str]] = [
 
 UNUSED_EXPORTS = {
     "registry.conformance.Case": "to be removed",
-    "studies.statistics.CrossedEffect": "to be removed",
-    "studies.statistics.Endpoint": "to be removed",
-    "studies.statistics.LogRank": "to be removed",
-    "studies.statistics.Modes": "to be removed",
-    "studies.statistics.PermutationTest": "to be removed",
-    "studies.statistics.Survival": "to be removed",
+    "studies.analysis.CrossedEffect": "to be removed",
+    "studies.analysis.Endpoint": "to be removed",
+    "studies.analysis.LogRank": "to be removed",
+    "studies.analysis.Modes": "to be removed",
+    "studies.analysis.PermutationTest": "to be removed",
+    "studies.analysis.Survival": "to be removed",
 }
 """Public names that no product code uses and no document mentions, and why."""
 
