@@ -168,7 +168,8 @@ def _conduct(scheduler: Scheduler, call: Call) -> None:
 
 def results_of(scheduler: Scheduler) -> list[ArmResult]:
     """What the stored runs of a plan say, arm by arm."""
-    scores = scheduler.ledger.scores(scheduler.ids())
+    # What a diverged seed counts as is added further on.
+    scores = [one for one in scheduler.ledger.scores(scheduler.ids()) if not one.imputed]
     of_run: dict[int, list[Any]] = defaultdict(list)
     for score in scores:
         if not score.later:

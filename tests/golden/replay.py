@@ -45,6 +45,11 @@ from studies.report.figures import figures
 from studies.report.files import texts
 from studies.report.make import findings_of
 from studies.report.numbers import read_numbers
+from studies.scoring import Measured
+from studies.seeds import Seeds
+from studies.training.callbacks import StoppingCriterion
+from studies.training.data import trained_lengths
+from studies.training.evaluation import MEASURES, of_nothing_learned, validation_lengths
 from studies.training.execute import execute
 from studies.training.settings import RunConfig, task_of
 
@@ -158,7 +163,10 @@ def _finish(
             claim,
             row.get("status", "done"),
             reason=row.get("reason"),
-            scores=_scores(plan.config(cell_of[run.id]), row.get("scores", ())),
+            scores=[
+                *_scores(plan.config(cell_of[run.id]), row.get("scores", ())),
+                *_imputed(plan.config(cell_of[run.id]), row, known.values()),
+            ],
             curves=_records(CURVE, row.get("curves", ())),
             wall_seconds=row.get("seconds"),
             cpu_seconds=row.get("seconds"),
@@ -173,6 +181,32 @@ def _scores(config: RunConfig, values: Iterable[Sequence[Any]]) -> Iterator[dict
         if (one["metric"], one.get("bin")) == ("accuracy", None) and one["value"] is not None:
             floor = task_of(config.task).floors(one["length"]).highest
             yield {**one, "metric": "floor", "value": floor, "correct": None}
+
+
+def _imputed(
+    config: RunConfig, row: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """What a diverged run stores: the scores of a model that learned nothing."""
+    if not config.scored or row.get("status") != "diverged":
+        return
+    refused = {
+        (split, length)
+        for one in rows
+        if (one["task"], one["arm"]) == (row["task"], row["arm"])
+        for split, length, metric, value, *_ in one.get("scores", ())
+        if metric == "accuracy" and value is None
+    }
+    task, training = task_of(config.task), config.training
+    trained = validation_lengths(*trained_lengths(task, training))
+    splits = {"validation": trained, "test": config.evaluation.test_lengths}
+    places = [(split, length) for split, lengths in splits.items() for length in lengths]
+    measured = [
+        Measured(*place, metric, int(place not in refused), task.floors(place[1]).highest)
+        for place in places
+        for metric in MEASURES
+    ]
+    criterion = StoppingCriterion(task, training, Seeds(0, 0), torch.device("cpu"))
+    yield from map(vars, [*of_nothing_learned(measured), *criterion.never_met()])
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
