@@ -6,8 +6,6 @@ from studies import analysis
 
 if TYPE_CHECKING:
     from studies.analysis import *  # noqa: F403
-    from studies.analysis.results import Arm as ArmOutcome
-    from studies.analysis.results import Seed as SeedOutcome
 
 EARLIER = {"ArmOutcome": "Arm", "SeedOutcome": "Seed"}
 """Names of earlier versions."""

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from studies.analysis.choice import alternatives, tried_settings
 from studies.analysis.phrases import fit_title
 from studies.analysis.results import Arm, Curve, Measure, Place, Seed, StudyResults, Task
 from studies.experiment.plan import Cell, Plan
-from studies.experiment.tune import search_of
+from studies.experiment.tune import Chosen, by_setting, choice_of, validation_nll
 from studies.training.settings import task_of
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from store.results import Results
 
 Key = tuple[str, str, str, int, str]
+
+NOT_OVER = "tuning is not over"
+"""Why there is no setting so far."""
 
 SPLITS = ("train", "validation", "test")
 """Where one length is measured in several of them, the later one decides."""
@@ -48,16 +52,17 @@ class StoredRuns:
         return self._found(self.plan.tuning(cell))
 
     def choice(self, cell: Cell) -> "Choice | None":
-        """What tuning chose for a cell; None where nothing is tuned, or tuning is not over."""
-        study, runs = self.plan.settings.study, self.tuning(cell)
-        if len(runs) < len(study.settings()) * study.tuning_seeds:
-            return None
-        return self._choices.get((cell.task, cell.arm, self._search(runs)))
+        """What tuning chose for a cell; None where nothing is tuned, or not all of it is planned.
 
-    def _search(self, runs: Sequence["Run"]) -> str:
-        study, ids = self.plan.settings.study, [run.id for run in runs]
-        each = [ids[at : at + study.tuning_seeds] for at in range(0, len(ids), study.tuning_seeds)]
-        return search_of(zip(study.settings(), each, strict=True), study.tie, study.ties)
+        As long as tuning is not over there is no setting in it, but what was tried so far.
+        """
+        study, runs = self.plan.settings.study, self.tuning(cell)
+        if not runs or len(runs) < len(study.settings()) * study.tuning_seeds:
+            return None
+        nlls = {one.id: validation_nll(self.scores[one.id]) for one in runs if one.status == "done"}
+        tried = by_setting(study.settings(), runs, study.tuning_seeds, nlls)
+        so_far = choice_of(cell, tried, Chosen(None, NOT_OVER), study.tie, study.ties)
+        return self._choices.get((cell.task, cell.arm, so_far.search), so_far)
 
     def final(self, cell: Cell) -> list["Run"]:
         """The final runs of a cell that are there; none where it has no setting so far."""
@@ -84,6 +89,14 @@ class StoredRuns:
             if point.value is not None:
                 found[point.run_id][point.metric].append((point.step, point.value))
         return found
+
+
+def results_of(plan: Plan, storage: str) -> StudyResults:
+    """What the database at an address holds of a plan."""
+    from store.results import Results  # which loads SQLAlchemy
+
+    with closing(Results(storage)) as results:
+        return gather(plan, results)
 
 
 def gather(plan: Plan, results: "Results") -> StudyResults:
@@ -134,7 +147,7 @@ def _arm(stored: StoredRuns, cell: Cell) -> Arm:
     lengths, choice = _lengths(plan, cell), stored.choice(cell)
     reason = ""
     if plan.is_tuned(cell):
-        reason = "tuning is not over" if choice is None else choice.reason or ""
+        reason = NOT_OVER if choice is None else choice.reason or ""
     longer = [one for one in lengths if one > config.training.train_lengths[1]]
     return Arm(
         seeds={

@@ -12,10 +12,10 @@ from studies.errors import WorkerError
 from studies.execution.pool import WorkerPool
 from studies.execution.progress import Progress, steps_left
 from studies.execution.trials import Trials
-from studies.execution.worker import Job, is_alive, validation_nll
+from studies.execution.worker import Job, is_alive
 from studies.experiment.plan import Cell, Plan
 from studies.experiment.settings import Setting
-from studies.experiment.tune import Chosen, Tried, by_setting, choice_of, choose
+from studies.experiment.tune import Chosen, Tried, by_setting, choice_of, choose, validation_nll
 
 if TYPE_CHECKING:
     from store.ledger import Ledger

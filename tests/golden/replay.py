@@ -4,7 +4,8 @@ This module alone knows the insides of the product: how a study file becomes a p
 becomes runs, and where its numbers are made. When these move, adapt this module and nothing else
 in this folder. Nothing is trained.
 
-A case is a JSON file with `about`, `study` (what a study file says) and `rows`. A row names a run
+A case is a JSON file with `about`, `study` (what a study file says, or the name of a study that
+comes with the sandbox) and `rows`. A row names a run
 by `task`, `arm`, `phase`, `seed` and, where it is one of tuning, its `setting`; it ends the run
 with a `status`, a `reason`, `seconds`, and with
 
@@ -20,6 +21,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,22 +29,29 @@ import torch
 
 from store.ledger import Ledger
 from store.results import Results
+from studies.analysis.gather import results_of
 from studies.analysis.results import Arm, StudyResults, Task
 from studies.analysis.search import best, grow, points
 from studies.analysis.summaries import overall
 from studies.analysis.verdicts import verdicts
-from studies.execution.running import results_of
 from studies.execution.scheduler import Scheduler
 from studies.execution.trials import Trials
 from studies.experiment.freeze import freeze, frozen_for
 from studies.experiment.load_plan import ready
 from studies.experiment.plan import Cell, Plan
+from studies.experiment.study import Study
 from studies.experiment.study_file import read_study
 from studies.report.figures import figures
 from studies.report.files import texts
 from studies.report.findings import findings_of
 from studies.report.numbers import read_numbers
+from studies.scoring import Measured
+from studies.seeds import Seeds
+from studies.training.callbacks import StoppingCriterion
+from studies.training.data import trained_lengths
+from studies.training.evaluation import MEASURES, of_nothing_learned, validation_lengths
 from studies.training.execute import execute
+from studies.training.settings import RunConfig, task_of
 
 Case = Mapping[str, Any]
 
@@ -61,19 +70,27 @@ def replay(case: Case, folder: Path) -> tuple[str, dict[str, Any]]:
     """Store a case in a new database; return its address and what the study says about it."""
     url = f"sqlite:///{folder / 'golden.db'}"
     file = folder / "study.yaml"
-    file.write_text(json.dumps(case["study"], ensure_ascii=False))  # JSON is YAML
+    if isinstance(case["study"], str):
+        study: Study = import_module(f"studies.{case['study']}").STUDY
+    else:
+        file.write_text(json.dumps(case["study"], ensure_ascii=False))  # JSON is YAML
+        study = read_study(file)
     told: dict[str, Any] = {}
     rows: list[Mapping[str, Any]] = []
     for call in (case, *case.get("then", ())):
         # A later call sees the rows of those before it, as it would find them stored.
         rows = [*rows, *call["rows"]]
-        told = _called(plan_of(file, call), url, rows)
+        told = _called(_planned(study, call), url, rows)
     return url, told
 
 
-def plan_of(file: Path, call: Case) -> Plan:
-    """The checked plan of a call of a study file, as the command line makes it."""
-    study = read_study(file)
+def plan_of(file: Path) -> Plan:
+    """The checked plan of a study file, as the command line makes it."""
+    return _planned(read_study(file), {})
+
+
+def _planned(study: Study, call: Case) -> Plan:
+    """The checked plan of a call."""
     options = {"only": call.get("arms"), "seeds": call.get("seeds")}
     budget = call.get("budget", study.default_budget)
     return ready(study, budget, options, None, study.plugins, call.get("set", ()))
@@ -81,7 +98,7 @@ def plan_of(file: Path, call: Case) -> Plan:
 
 def code_hashes(file: Path) -> list[str | None]:
     """What stands for the code behind each run of a study file, as it is now."""
-    plan = plan_of(file, {})
+    plan = plan_of(file)
     cells = plan.cells()
     runs = [
         run for cell in cells for run in plan.confirming(cell, plan.settings.study.settings()[0])
@@ -91,7 +108,7 @@ def code_hashes(file: Path) -> list[str | None]:
 
 def first_run(file: Path) -> Callable[[], object]:
     """What does the first run of a study file in this process, and keeps nothing of it."""
-    plan = plan_of(file, {})
+    plan = plan_of(file)
     config = plan.config(plan.cells()[0])
     return lambda: execute(config, 0, torch.device("cpu"))
 
@@ -105,13 +122,13 @@ def _called(plan: Plan, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str
         plan = grown
         # Optuna only mirrors what is tuned, so its side is never opened.
         scheduler = Scheduler(plan, ledger, Trials.__new__(Trials))
-        _finish(ledger, scheduler.tuning, rows)
+        _finish(plan, ledger, scheduler.tuning, rows)
         scheduler.advance()
         confirming = [number for numbers in scheduler.confirming.values() for number in numbers]
         results = Results(url)
         kept = freeze(plan, ledger, results, confirming)
         results.close()
-        _finish(ledger, scheduler.confirming, rows)
+        _finish(plan, ledger, scheduler.confirming, rows)
         found = results_of(plan, url)
         grown = grow(found) if plan.settings.study.search else None
     told = {
@@ -127,11 +144,15 @@ def _called(plan: Plan, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str
 
 
 def _finish(
-    ledger: Ledger, cells: Mapping[Cell, Sequence[int]], rows: Iterable[Mapping[str, Any]]
+    plan: Plan,
+    ledger: Ledger,
+    cells: Mapping[Cell, Sequence[int]],
+    rows: Iterable[Mapping[str, Any]],
 ) -> None:
     """End the planned runs that have a row."""
     known = {_key(row): row for row in rows}
-    for run in ledger.runs([number for numbers in cells.values() for number in numbers]):
+    cell_of = {number: cell for cell, numbers in cells.items() for number in numbers}
+    for run in ledger.runs(list(cell_of)):
         setting = run.provenance["setting"] if run.phase == "tune" else None
         row = known.get(_key({**vars(run), "setting": setting}))
         if run.status != "planned" or row is None:
@@ -142,12 +163,50 @@ def _finish(
             claim,
             row.get("status", "done"),
             reason=row.get("reason"),
-            scores=_records(SCORE, row.get("scores", ())),
+            scores=[
+                *_scores(plan.config(cell_of[run.id]), row.get("scores", ())),
+                *_imputed(plan.config(cell_of[run.id]), row, known.values()),
+            ],
             curves=_records(CURVE, row.get("curves", ())),
             wall_seconds=row.get("seconds"),
             cpu_seconds=row.get("seconds"),
             parameters=row.get("parameters", PARAMETERS),
         )
+
+
+def _scores(config: RunConfig, values: Iterable[Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """The scores of a row, and beside each accuracy the floor of the task there."""
+    for one in _records(SCORE, values):
+        yield one
+        if (one["metric"], one.get("bin")) == ("accuracy", None) and one["value"] is not None:
+            floor = task_of(config.task).floors(one["length"]).highest
+            yield {**one, "metric": "floor", "value": floor, "correct": None}
+
+
+def _imputed(
+    config: RunConfig, row: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """What a diverged run stores: the scores of a model that learned nothing."""
+    if not config.scored or row.get("status") != "diverged":
+        return
+    refused = {
+        (split, length)
+        for one in rows
+        if (one["task"], one["arm"]) == (row["task"], row["arm"])
+        for split, length, metric, value, *_ in one.get("scores", ())
+        if metric == "accuracy" and value is None
+    }
+    task, training = task_of(config.task), config.training
+    trained = validation_lengths(*trained_lengths(task, training))
+    splits = {"validation": trained, "test": config.evaluation.test_lengths}
+    places = [(split, length) for split, lengths in splits.items() for length in lengths]
+    measured = [
+        Measured(*place, metric, int(place not in refused), task.floors(place[1]).highest)
+        for place in places
+        for metric in MEASURES
+    ]
+    criterion = StoppingCriterion(task, training, Seeds(0, 0), torch.device("cpu"))
+    yield from map(vars, [*of_nothing_learned(measured), *criterion.never_met()])
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -179,6 +238,7 @@ def _arm(plan: Plan, task: Task, arm: Arm) -> dict[str, Any]:
         "means": {
             f"{split} {metric} {length}": _interval(arm.interval(metric, length, split))
             for split, metric, length in sorted(places)
+            if metric != "floor"
         },
         "alternatives": [
             {"setting": one.setting, "roles": len(one.roles), "skills": dict(one.skills)}
@@ -198,8 +258,10 @@ def _arm(plan: Plan, task: Task, arm: Arm) -> dict[str, Any]:
 
 
 def _tuning(plan: Plan, arm: Arm) -> dict[str, Any] | None:
-    """What was chosen; where nothing is tuned, the only setting there is."""
+    """What was chosen; where nothing is tuned, the only setting there is; None: nothing so far."""
     choice = arm.choice
+    if "not over" in arm.reason:
+        return None
     setting = plan.settings.study.settings()[0] if not arm.reason else None
     return {
         "setting": setting if choice is None else choice.setting,

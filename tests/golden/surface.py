@@ -8,12 +8,11 @@ import contextlib
 import io
 import json
 import math
-import runpy
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from unittest import mock
 
+from store.__main__ import main
 from tests.golden.replay import Case
 
 QUERIES: dict[str, tuple[str, ...]] = {
@@ -47,28 +46,29 @@ def answers(url: str, case: Case) -> dict[str, Any]:
     return {name: _table(_printed(url, words)) for name, words in {**QUERIES, **more}.items()}
 
 
-def _printed(url: str, words: Sequence[str]) -> list[dict[str, Any]]:
-    """What `python -m store` prints, in this process."""
-    typed = ["store", *words, "--format", "json", "--storage", url]
+def _printed(url: str, words: Sequence[str]) -> list[dict[str, Any]] | int:
+    """What `python -m store` prints, in this process; its exit code where that is not 0."""
+    typed = [*words, "--format", "json", "--storage", url]
     told = io.StringIO()
     # The command changes how garbage is collected, for its own short life.
     with (
-        mock.patch.object(sys, "argv", typed),
         mock.patch("gc.set_threshold"),
         mock.patch("gc.freeze"),
         contextlib.redirect_stdout(told),
         contextlib.redirect_stderr(io.StringIO()),
     ):
         try:
-            runpy.run_module("store", run_name="__main__", alter_sys=False)
+            main(typed)
         except SystemExit as end:
             if end.code:
-                raise RuntimeError(f"python -m {' '.join(typed)} ended with {end.code}") from end
+                return int(end.code)
     return json.loads(told.getvalue())
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _table(rows: Sequence[Mapping[str, Any]] | int) -> dict[str, Any]:
     """Rows without what is no code, key or number: the names of the columns, and the values."""
+    if isinstance(rows, int):
+        return {"exit": rows}
     kept = [row for row in rows if row.get("metric") != "floor"]
     names = dict.fromkeys(key for row in kept for key in row)
     columns = [name for name in names if name not in VOLATILE | SENTENCES]

@@ -12,7 +12,7 @@ from store.records import Run, Score
 from studies.analysis.gather import seed_of
 from studies.analysis.results import Arm, Seed, StudyResults, Task
 from studies.analysis.verdicts import verdicts
-from studies.execution.running import results_of
+from studies.analysis.gather import results_of
 from studies.execution.scheduler import Scheduler
 from studies.execution.trials import Trials
 from studies.experiment.freeze import freeze, frozen_for
