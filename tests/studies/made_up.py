@@ -9,10 +9,9 @@ from typing import Any
 from store import Results
 from store.ledger import Ledger
 from store.records import Run, Score
-from studies.analysis.gather import seed_of
+from studies.analysis.gather import results_of, seed_of
 from studies.analysis.results import Arm, Seed, StudyResults, Task
 from studies.analysis.verdicts import verdicts
-from studies.analysis.gather import results_of
 from studies.execution.scheduler import Scheduler
 from studies.execution.trials import Trials
 from studies.experiment.freeze import freeze, frozen_for
@@ -106,6 +105,11 @@ def arm(
         for number, one in enumerate(outcomes)
     }
     return replace(Arm(seeds, longest, name=name, lengths=tuple(lengths)), **changes)
+
+
+def further(name: str, *outcomes: Outcome) -> Arm:
+    """An arm with these skills at 16, 32 and 64."""
+    return arm(name, *outcomes, lengths=(16, 32, 64))
 
 
 def task(*arms: Arm, **changes: Any) -> Task:

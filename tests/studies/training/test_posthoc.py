@@ -10,8 +10,8 @@ from rich.console import Console
 from registry import ConfigError
 from store import Ledger, Results
 from store.records import Run
+from studies.analysis.gather import results_of
 from studies.analysis.printing import print_answer
-from studies.analysis.results import gather_results
 from studies.analysis.verdicts import verdicts
 from studies.experiment.freeze import frozen_for, protocol_of
 from studies.seeds import Seeds
@@ -102,11 +102,10 @@ def test_what_is_added_later_is_shown_apart_and_decides_nothing(tmp_path: Path) 
     ids = [run.id for run in desk.do(made)]
 
     def answered() -> tuple[str, str, str]:
-        runs = {cell: list(Results(desk.url).runs(arm=cell.arm)) for cell in made.cells()}
-        gathered = gather_results(made, runs, desk.ledger.scores(ids), {})
-        judged = verdicts(made, gathered, frozen_for(made, kept))
+        results = results_of(made, desk.url)
+        judged = verdicts(results, frozen_for(made, kept))
         console = Console(file=StringIO(), width=100)
-        print_answer(console, made, gathered)
+        print_answer(console, results)
         text = console.file.getvalue()  # type: ignore[attr-defined]
         return repr(judged), *text.partition("\n  skill at lengths evaluated later")[::2]
 
