@@ -3,7 +3,6 @@
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError, fields
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pandas as pd
@@ -212,10 +211,9 @@ def test_best_leaves_out_superseded_runs(ledger: Ledger, make_run: MakeRun, url:
         make_run(phase="tune", config=config_of("rope", rate), config_hash=name, identity=name)
         for name, rate in (("slow", 0.1), ("fast", 0.2))
     ]
-    first = datetime(2026, 1, 1, tzinfo=UTC)
-    slow, fast = ledger.plan(runs, called_at=first)
+    slow, fast = ledger.plan(runs)
     ledger.choose(make_choice([(0.1, 2.0, [slow]), (0.2, 1.0, [fast])], 1))
-    ledger.plan(runs[1:], called_at=first + timedelta(hours=1))
+    ledger.supersede([fast])
     assert Results(url).best() == ()
     ledger.choose(make_choice([(0.2, 1.0, [fast])], 0))
     assert [one.tried for one in Results(url).best()] == [1]
