@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -36,7 +37,6 @@ def command(
     app = application(study, hear)
 
     def run(words: Sequence[str] | None = None) -> None:
-        # Everything typed after the module is kept with the runs.
         app(words, prog_name=study.program)
 
     return run
@@ -66,7 +66,7 @@ def _along(study: Study, axis: str | None) -> Study:
     if study.axes is None:
         from registry.errors import ConfigError, Problem
 
-        rule = f"{study.program} has no further variables to choose; leave --axis out"
+        rule = f"{study.program} has no axes; leave --axis out"
         raise ConfigError([Problem("--axis", rule, axis)])
     return study.axes.read(axis)
 
@@ -76,7 +76,7 @@ def _told(arms: str | None, seeds: int | None) -> dict[str, Any]:
     if arms is not None and not names:
         from registry.errors import ConfigError, Problem
 
-        rule = f"say which arms, joined by commas; got {arms!r}"
+        rule = f"expected a comma-separated list of arms; got {arms!r}"
         raise ConfigError([Problem("--arms", rule, arms)])
     return {"only": names or None, "seeds": seeds}
 
@@ -121,6 +121,7 @@ def application(
         ] = False,
         report: Report = None,
     ) -> None:
+        from studies.cli.answer import show_answer
         from studies.execution.preview import describe_plan, preview
         from studies.execution.running import Call, run
         from studies.experiment.load_plan import ready
@@ -138,7 +139,8 @@ def application(
             elif plan:
                 preview(made, storage, workers, rerun or [])
             else:
-                hear(run(made, Call(**{**vars(call), "device": device_named(device)})))
+                call = replace(call, device=device_named(device))
+                hear(show_answer(run(made, call), call))
 
     return app
 

@@ -1,9 +1,10 @@
-"""Run a study whose plan is checked: through its runs, to its answer."""
+"""Do the runs of a study whose plan is checked."""
 
 import signal
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +16,16 @@ from store.weights import ModelFiles
 from studies.analysis.choice import alternatives
 from studies.analysis.results import ArmResult, gather_results
 from studies.analysis.search import grow, points
-from studies.errors import FailedRunsError, InterruptedStudyError
+from studies.errors import InterruptedStudyError
 from studies.execution.scheduler import Scheduler, job_for
 from studies.exit_codes import INTERRUPTED, TERMINATED
-from studies.experiment.freeze import freeze, frozen_for
+from studies.experiment.freeze import freeze
 from studies.experiment.plan import Plan
 from studies.experiment.study import Study
 
 if TYPE_CHECKING:
+    from store.ledger import Ledger
     from store.records import Frozen as Kept
-    from studies.analysis.verdicts import Verdict
 
 
 class Terminated(BaseException):
@@ -55,14 +56,24 @@ class Call:
                 raise UnknownNameError("arm of this call", arm, list(plan.arms))
 
 
-def run(plan: Plan, call: Call) -> "list[Verdict]":
-    """Do what is missing of a plan, print its answer, and return its verdicts."""
+@dataclass(frozen=True)
+class Finished:
+    """The runs of a plan after a call, and its family as it was frozen."""
+
+    scheduler: Scheduler
+    kept: "Kept"
+
+
+def run(plan: Plan, call: Call) -> Finished:
+    """Do what is missing of a plan.
+
+    Raises:
+        WorkerError: If workers cannot start.
+        InterruptedStudyError: If it was stopped before all was done.
+    """
     from store.database import make_engine
     from store.ledger import Ledger
-    from store.provenance import environment_facts, git_facts
-    from store.results import Results
     from studies.execution.trials import Trials
-    from studies.training.execute import device_facts
 
     call.check(plan)
     if call.report is not None:
@@ -71,34 +82,32 @@ def run(plan: Plan, call: Call) -> "list[Verdict]":
         make_folder(call.report)  # which may fail, and should before anything is trained
     ledger = Ledger.create(call.storage)
     tell_namesake(plan.study, ledger.describe_study(plan.study.name, plan.study.text))
-    facts = environment_facts({"torch": device_facts(call.device), "threads": call.threads})
-    here = Path(__file__).parent
-    provenance = {**plan.provenance, "git": git_facts(here), "device": call.device}
-    plan = replace(plan, environment_id=ledger.environment(facts), provenance=provenance)
+    grown: Plan | None = _with_provenance(plan, call, ledger)
     trials = Trials(call.storage)
-    grown: Plan | None = plan
     while grown is not None:
         scheduler = Scheduler(grown, ledger, trials)
         scheduler.recover([arm for arm in call.rerun if arm in grown.arms])
         confirming = [number for numbers in scheduler.confirming.values() for number in numbers]
-        results = Results(call.storage)
-        kept = freeze(grown, ledger, results, confirming)
-        results.close()
+        with closing(Results(call.storage)) as results:
+            kept = freeze(grown, ledger, results, confirming)
         remove_halves(scheduler, call.storage)
         if scheduler.unfinished():
             _conduct(scheduler, call)
         grown = _grown(scheduler)
     # A reader refuses a file that was moved away or deleted meanwhile.
     make_engine(call.storage, readonly=True).dispose()
-    for arm, run_ids in scheduler.changed().items():
-        print(
-            f"note: the source of arm {arm} has changed since {len(run_ids)} of its runs (the "
-            f"first is {run_ids[0]}); --rerun {arm} does them again",
-            file=sys.stderr,
-        )
-    if call.save_models:
-        tell_unsaved(scheduler, call.storage)
-    return _print_answer(scheduler, kept, call)
+    return Finished(scheduler, kept)
+
+
+def _with_provenance(plan: Plan, call: Call, ledger: "Ledger") -> Plan:
+    """The plan with the machine and the commit that its runs are done with."""
+    from store.provenance import environment_facts, git_facts
+    from studies.training.execute import device_facts
+
+    facts = environment_facts({"torch": device_facts(call.device), "threads": call.threads})
+    git = git_facts(Path(__file__).parent)
+    provenance = {**plan.provenance, "git": git, "device": call.device}
+    return replace(plan, environment_id=ledger.environment(facts), provenance=provenance)
 
 
 def tell_namesake(study: Study, before: str | None) -> None:
@@ -106,8 +115,8 @@ def tell_namesake(study: Study, before: str | None) -> None:
     asked, asks = (_first_line(text) for text in (before or "", study.text))
     if asked and asked != asks:
         print(
-            f"note: study {study.name} of this database asked until now: {asked} Its runs and "
-            "those of this call count as one study; if they are two, give one another name",
+            f"Note: study {study.name} in this database asked so far: {asked} Its runs and those "
+            "of this call count as one study; if they are two, rename one.",
             file=sys.stderr,
         )
 
@@ -147,8 +156,8 @@ def _conduct(scheduler: Scheduler, call: Call) -> None:
             for run in runs
         )
         told = (
-            f"stopped: {finished} of {scheduler.expected()} runs are stored; "
-            "the same command goes on from here"
+            f"Interrupted: {finished} of {scheduler.expected()} runs finished. "
+            "Rerun the command to resume."
         )
         code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else TERMINATED
         raise InterruptedStudyError(told, code) from None
@@ -159,7 +168,8 @@ def _conduct(scheduler: Scheduler, call: Call) -> None:
 
 def results_of(scheduler: Scheduler) -> list[ArmResult]:
     """What the stored runs of a plan say, arm by arm."""
-    scores = scheduler.ledger.scores(scheduler.ids())
+    # What a diverged seed counts as is added further on.
+    scores = [one for one in scheduler.ledger.scores(scheduler.ids()) if not one.imputed]
     of_run: dict[int, list[Any]] = defaultdict(list)
     for score in scores:
         if not score.later:
@@ -178,63 +188,8 @@ def results_of(scheduler: Scheduler) -> list[ArmResult]:
     return gather_results(scheduler.plan, scheduler.runs(), scores, scheduler.chosen, others)
 
 
-def _print_answer(scheduler: Scheduler, kept: "Kept", call: Call) -> "list[Verdict]":
-    from rich.console import Console
-
-    from studies.analysis.printing import print_answer, print_front, print_overall, print_verdicts
-    from studies.analysis.search import best
-    from studies.analysis.summaries import overall
-    from studies.analysis.verdicts import verdicts
-    from studies.experiment.contrasts import unasked
-
-    # Away from a terminal nobody folds lines, and a table must not be cut.
-    console = Console() if sys.stdout.isatty() else Console(width=200)
-    gathered = results_of(scheduler)
-    judged = verdicts(scheduler.plan, gathered, frozen_for(scheduler.plan, kept))
-    print_verdicts(console, judged, unasked(scheduler.plan))
-    (scheduler.plan.study.show or print_answer)(console, scheduler.plan, gathered)
-    print_overall(console, overall(scheduler.plan, gathered))
-    print_front(console, scheduler.plan, best(scheduler.plan, gathered))
-    runs = scheduler.runs()
-    stored = [run for of_cell in runs.values() for run in of_cell]
-    print(f"\n{len(stored)} runs in {call.storage}; `python -m store scores` queries them.")
-    if call.report is not None:
-        from studies.report.make import make_report
-
-        print(f"report: {make_report(scheduler.plan, call.storage, call.report)}")
-    failed = [run for run in stored if run.status == "failed"]
-    for run in failed[:5]:
-        print(f"run {run.id} ({run.task}, {run.arm}) failed: {run.reason}", file=sys.stderr)
-    if failed:
-        raise FailedRunsError(f"{len(failed)} runs failed; the same command tries them again")
-    return judged
-
-
 def remove_halves(scheduler: "Scheduler", storage: str) -> None:
     """Remove what killed workers left half written."""
     statuses = scheduler.ledger.statuses(scheduler.ids())
     running = {number for number, status in statuses.items() if status == "running"}
     ModelFiles(storage).remove_halves(running)
-
-
-def tell_unsaved(scheduler: "Scheduler", storage: str) -> None:
-    """Say on standard error which finished runs have no weights, and how to get them."""
-    results = Results(storage)
-    try:
-        saved = {one.run_id for one in results.models(study=scheduler.plan.study.name)}
-    finally:
-        results.close()
-    lacking = Counter(
-        cell.arm
-        for cell, runs in scheduler.runs().items()
-        for run in runs
-        if run.phase == "confirm" and run.status == "done" and run.id not in saved
-    )
-    if lacking:
-        again = " ".join(f"--rerun {arm}" for arm in lacking)
-        arms = ", ".join(f"{count} of {arm}" for arm, count in lacking.items())
-        print(
-            f"note: {lacking.total()} finished runs have no saved weights ({arms}): they were "
-            f"done without --save-models; {again} does them again and keeps them",
-            file=sys.stderr,
-        )

@@ -34,6 +34,8 @@ class Stored:
         self.scores: dict[int, list[Score]] = defaultdict(list)
         self.later: dict[int, list[Score]] = defaultdict(list)
         for score in results.scores(study=plan.study.name, phase=None):
+            if score.imputed:  # what a diverged seed counts as is added further on
+                continue
             (self.later if score.later else self.scores)[score.run_id].append(score)
         self.chosen: dict[Cell, Chosen] = {}
         self.confirming: dict[Cell, list[Run]] = {}
