@@ -229,7 +229,7 @@ def check_run(data: Mapping[str, Any]) -> RunConfig:
 
 def with_its_place(problem: Problem, settings: type[BaseModel]) -> Problem:
     """A key that nobody reads where it stands, with the root under which it is read."""
-    if problem.nearest is not None or not problem.rule.startswith("unknown key "):
+    if problem.code != "unknown_key" or problem.nearest is not None:
         return problem
     last = problem.key.rpartition(".")[2]
     kinds = {root: field.annotation for root, field in settings.model_fields.items()}
