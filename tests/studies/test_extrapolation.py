@@ -302,6 +302,7 @@ def test_a_killed_worker_costs_one_attempt(tmp_path: Path, undisturbed: list[tup
     assert len(results(tmp_path).models()) == 4
 
 
+@pytest.mark.slow
 def test_a_killed_parent_leaves_no_worker_and_the_next_call_completes(
     tmp_path: Path, undisturbed: list[tuple]
 ) -> None:
