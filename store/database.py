@@ -41,12 +41,13 @@ RETRIES = 5
 T = TypeVar("T")
 
 
-def make_engine(url: str, *, readonly: bool = False) -> Engine:
+def make_engine(url: str, *, readonly: bool = False, snapshot: bool = True) -> Engine:
     """Open a database by its URL, such as `sqlite:///sandbox.db` (relative to the current folder).
 
     A writing SQLite engine keeps a write-ahead log, waits up to 60 s for a lock, checks foreign
     keys and begins every transaction as a writer, so that what it reads stays true until it
-    commits. A read-only engine cannot change or create anything. PostgreSQL works as well.
+    commits. A read-only engine cannot change or create anything; without `snapshot` each of its
+    statements sees what is there by then. PostgreSQL works as well.
 
     Raises:
         StoreError: If the URL is malformed, or the file cannot be opened or is not SQLite.
@@ -66,7 +67,8 @@ def make_engine(url: str, *, readonly: bool = False) -> Engine:
         json_deserializer=from_json,
     )
     event.listen(engine, "connect", _prepare_reader)
-    event.listen(engine, "begin", _begin_reader)
+    if snapshot:
+        event.listen(engine, "begin", _begin_reader)
     return _probe(engine)
 
 

@@ -3,8 +3,8 @@
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from store.records import FINISHED
@@ -19,7 +19,7 @@ from studies.experiment.tune import Chosen, Tried, by_setting, choice_of, choose
 
 if TYPE_CHECKING:
     from store.ledger import Ledger
-    from store.records import Component, PlannedRun, Run
+    from store.records import PlannedRun, Run
 
 
 POLL_SECONDS = 0.25
@@ -31,16 +31,16 @@ class Scheduler:
 
     def __init__(self, plan: Plan, ledger: "Ledger", trials: Trials) -> None:
         self.plan, self.ledger, self.trials = plan, ledger, trials
-        # One instant for the whole call: runs of its arms that it does not ask for are superseded.
-        self.called_at = datetime.now(UTC)
-        self.tuning = {cell: self.submit(plan.tuning(cell)) for cell in plan.cells()}
+        self.tuning = self.submit({cell: list(plan.tuning(cell)) for cell in plan.cells()})
         self.confirming: dict[Cell, list[int]] = {}
         self.chosen: dict[Cell, Chosen] = {}
         self.rerun: set[str] = set()
+        self._superseded = False
 
-    def submit(self, planned: Iterable["PlannedRun"]) -> list[int]:
-        """Plan what is not there yet; return the ids of all."""
-        return self.ledger.plan(planned, called_at=self.called_at)
+    def submit(self, planned: Mapping[Cell, Sequence["PlannedRun"]]) -> dict[Cell, list[int]]:
+        """Plan what is not there yet; return the ids of all, by cell."""
+        ids = iter(self.ledger.plan(run for runs in planned.values() for run in runs))
+        return {cell: list(islice(ids, len(runs))) for cell, runs in planned.items()}
 
     def ids(self) -> list[int]:
         """The runs planned so far."""
@@ -62,7 +62,7 @@ class Scheduler:
         self.ledger.reset(self.ids(), ("failed",))
         self.chosen = {cell: one for cell, one in self.chosen.items() if one.setting is not None}
         # Once more, so that runs planned anew carry the source and the environment of now.
-        self.submit(self.plan.known({cell: one.setting for cell, one in self.chosen.items()}))
+        self.ledger.plan(self.plan.known({cell: one.setting for cell, one in self.chosen.items()}))
         self.reconcile()
 
     def reconcile(self) -> None:
@@ -92,18 +92,21 @@ class Scheduler:
                 if cell not in self.chosen and all(statuses[one] in FINISHED for one in numbers)
             ]
             if not over:
+                if not self._superseded:
+                    self.ledger.supersede(self.ids())
+                    self._superseded = True
                 return statuses
-            for cell in over:
-                self.chosen[cell] = chosen = self.choose(cell)
-                if chosen.setting is not None:
-                    self._confirm(cell, chosen.setting)
+            self.chosen |= {cell: self.choose(cell) for cell in over}
+            settings = {cell: self.chosen[cell].setting for cell in over}
+            self._confirm({cell: one for cell, one in settings.items() if one is not None})
 
-    def _confirm(self, cell: Cell, setting: Setting) -> None:
-        planned = list(self.plan.confirming(cell, setting))
-        self.confirming[cell] = self.submit(planned)
-        if cell.arm in self.rerun:
-            self.ledger.reset(self.confirming[cell], FINISHED)
-            self.submit(planned)
+    def _confirm(self, settings: Mapping[Cell, Setting]) -> None:
+        planned = {cell: list(self.plan.confirming(cell, one)) for cell, one in settings.items()}
+        self.confirming |= self.submit(planned)
+        again = [cell for cell in planned if cell.arm in self.rerun]
+        if again:
+            self.ledger.reset([one for cell in again for one in self.confirming[cell]], FINISHED)
+            self.submit({cell: planned[cell] for cell in again})
 
     def choose(self, cell: Cell) -> Chosen:
         """The setting that the confirming runs of a cell get; the only one where there is one."""
@@ -133,14 +136,13 @@ class Scheduler:
         Runs of an older version note less; what they do not note is not compared.
         """
         found: dict[str, list[int]] = {}
-        noted: dict[str | None, tuple[Component, ...]] = {None: ()}
-        for cell, runs in self.runs().items():
+        of_cell = self.runs()
+        codes = {run.code_hash for runs in of_cell.values() for run in runs} - {None}
+        noted = self.ledger.components(sorted(map(str, codes)))
+        for cell, runs in of_cell.items():
             now = {(part.kind, part.name): part.source_hash for part in self.plan.parts(cell)}
             for run in runs:
-                code = run.code_hash
-                if code is not None and code not in noted:
-                    noted[code] = self.ledger.components(code)
-                parts = noted[code]
+                parts = noted.get(run.code_hash or "", ())
                 if any(now.get((one.kind, one.name)) != one.source_hash for one in parts):
                     found.setdefault(cell.arm, []).append(run.id)
         return found

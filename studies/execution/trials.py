@@ -21,6 +21,12 @@ NUMBERS = (-(2**31), 2**31)
 """The same for every other number."""
 
 
+OPEN = """
+SELECT DISTINCT s.study_name FROM studies AS s JOIN trials AS t ON t.study_id = s.study_id
+WHERE t.state = 'RUNNING'
+"""
+
+
 class Trials:
     """The trials behind tuning runs, in the database that also holds our tables.
 
@@ -78,9 +84,11 @@ class Trials:
         """Close the open trials of runs that are not running, with what the run's status says."""
         import optuna
 
-        by_id = {run.id: run for run in runs}
+        still_open = self._with_open_trials()
+        by_id = {run.id: run for run in runs} if still_open else {}
         attached = {run.optuna_study for run in by_id.values() if run.optuna_study is not None}
-        for name in sorted(attached | {study_name(run) for run in by_id.values()}):
+        known = attached | {study_name(run) for run in by_id.values()}
+        for name in sorted(known & still_open):
             study = self._study(name)
             for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
                 run = by_id.get(trial.user_attrs.get("run", -1))
@@ -88,6 +96,11 @@ class Trials:
                     continue
                 last = trial.number == run.optuna_trial
                 self.end(name, trial.number, nlls.get(run.id) if last else None)
+
+    def _with_open_trials(self) -> set[str]:
+        """The Optuna studies that have a running trial; there are none, as a rule."""
+        with self._storage.engine.connect() as connection:
+            return {name for (name,) in connection.exec_driver_sql(OPEN)}
 
     def keep_only(self, runs: Iterable["Run"]) -> None:
         """Delete every Optuna study that no trial of these runs is in."""

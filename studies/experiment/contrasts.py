@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from registry.errors import ConfigError, Problem, nearest
+from registry.errors import ConfigError, Problem, nearest_one
 from registry.registry import registry_of
 from store.metrics import METRICS, metric_of
 from studies.experiment.hypothesis import Hypothesis
@@ -214,7 +214,7 @@ def _of_metric(plan: "Plan", claim: Hypothesis, key: str) -> Iterator[Problem]:
         )
         if probes:
             rule = f"no run has the metric {claim.metric!r}; measured are {', '.join(known)}"
-        near = next(iter(nearest(claim.metric, known)), None)
+        near = nearest_one(claim.metric, known)
         yield Problem(key, rule, claim.metric, nearest=near)
 
 

@@ -224,7 +224,7 @@ def test_what_is_wrong_in_a_file_is_told_with_the_file(
     file = write(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
         encoder_config(file)
-    assert str(caught.value).startswith(f"{file}: ")
+    assert str(caught.value).startswith(str(file))
     assert said in str(caught.value)
 
 
