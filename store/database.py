@@ -39,6 +39,8 @@ BUSY_SECONDS = 60
 RETRIES = 5
 
 T = TypeVar("T")
+READS = "es_reads"
+"""The execution option of a transaction that writes nothing."""
 
 
 def make_engine(url: str, *, readonly: bool = False, snapshot: bool = True) -> Engine:
@@ -209,7 +211,7 @@ def _probe(engine: Engine) -> Engine:
     event.listen(engine, "handle_error", partial(name_damage, shown(engine.url)))
 
     def once() -> None:
-        with engine.connect() as connection:
+        with _for_reading(engine).connect() as connection:
             connection.exec_driver_sql("PRAGMA schema_version")
 
     try:
@@ -258,7 +260,13 @@ def _prepare_writer(connection: sqlite3.Connection, record: object) -> None:
 
 
 def _begin_writer(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    reads = connection.get_execution_options().get(READS, False)
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+
+def _for_reading(engine: Engine) -> Engine:
+    """The same engine, whose transactions begin as those of a reader."""
+    return engine.execution_options(**{READS: True})
 
 
 def _prepare_reader(connection: sqlite3.Connection, record: object) -> None:
@@ -325,8 +333,9 @@ def create_tables(engine: Engine) -> None:
         StoreError: If the database is damaged or its tables are of another version.
     """
     check_pages(engine)
-    # In one transaction, begun as a writer: of several that create at once, the first does.
-    transact(engine, _create_if_missing)
+    if transact(_for_reading(engine), _read_version) is None:
+        # In one transaction, begun as a writer: of several that create at once, the first does.
+        transact(engine, _create_if_missing)
     require_tables(engine)
 
 
@@ -337,7 +346,7 @@ def require_tables(engine: Engine) -> None:
         StoreError: If there are none, or they are older or newer; both versions are named.
     """
     place = shown(engine.url)
-    found = transact(engine, _read_version)
+    found = transact(_for_reading(engine), _read_version)
     if found is None:
         raise StoreError(f"{place} holds no encoder-sandbox tables")
     if found < FIRST_VERSION:
@@ -390,7 +399,7 @@ def check_pages(engine: Engine) -> None:
         StoreError: If it is damaged.
     """
     if engine.dialect.name == "sqlite":
-        transact(engine, _check_pages)
+        transact(_for_reading(engine), _check_pages)
 
 
 def upgrade(url: str) -> str:

@@ -96,7 +96,8 @@ class Scheduler:
                     self.ledger.supersede(self.ids())
                     self._superseded = True
                 return statuses
-            self.chosen |= {cell: self.choose(cell) for cell in over}
+            tried = self.tried(over)
+            self.chosen |= {cell: self.choose(cell, tried[cell]) for cell in over}
             settings = {cell: self.chosen[cell].setting for cell in over}
             self._confirm({cell: one for cell, one in settings.items() if one is not None})
 
@@ -108,23 +109,26 @@ class Scheduler:
             self.ledger.reset([one for cell in again for one in self.confirming[cell]], FINISHED)
             self.submit({cell: planned[cell] for cell in again})
 
-    def choose(self, cell: Cell) -> Chosen:
+    def choose(self, cell: Cell, tried: Sequence[Tried]) -> Chosen:
         """The setting that the confirming runs of a cell get; the only one where there is one."""
         study = self.plan.settings.study
-        if not self.tuning[cell]:
+        if not tried:
             return Chosen(study.settings()[0])
-        tried = self.tried(cell)
         chosen = choose(tried, study.tie, study.ties)
         self.ledger.choose(choice_of(cell, tried, chosen, study.tie, study.ties))
         return chosen
 
-    def tried(self, cell: Cell) -> list[Tried]:
-        """What tuning tried for a cell, setting by setting."""
-        runs = {run.id: run for run in self.ledger.runs(self.tuning[cell])}
-        nlls = self._nlls([run.id for run in runs.values() if run.status == "done"])
+    def tried(self, cells: Sequence[Cell]) -> dict[Cell, list[Tried]]:
+        """What tuning tried for each cell, setting by setting; nothing where nothing is tuned."""
         study = self.plan.settings.study
-        ordered = [runs[number] for number in self.tuning[cell]]
-        return by_setting(study.settings(), ordered, study.tuning_seeds, nlls)
+        numbers = [number for cell in cells for number in self.tuning[cell]]
+        runs = {run.id: run for run in self.ledger.runs(numbers)}
+        nlls = self._nlls([run.id for run in runs.values() if run.status == "done"])
+        ordered = {cell: [runs[one] for one in self.tuning[cell]] for cell in cells}
+        return {
+            cell: by_setting(study.settings(), own, study.tuning_seeds, nlls) if own else []
+            for cell, own in ordered.items()
+        }
 
     def unfinished(self) -> bool:
         """Is anything of the plan still to be done?"""
@@ -167,6 +171,7 @@ class Scheduler:
         Workers that die are replaced; their runs are done again. Whatever ends this call, no
         worker is left behind, and what they were at is planned again.
         """
+        self.trials.prepare()
         pool = WorkerPool(job, workers, self._capacity())
         started = recovered = time.monotonic()
         try:
