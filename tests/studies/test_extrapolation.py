@@ -419,10 +419,11 @@ def test_training_that_diverges_is_a_result(tmp_path: Path) -> None:
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
-    assert "2 of 2 seeds diverged." in " ".join(done.stdout.split())
+    assert "2 of 2 seeds diverged and count as" in " ".join(done.stdout.split())
     stored = ask(tmp_path, "select distinct status, reason from es_runs")
     assert all(status == "diverged" and "is not finite" in reason for status, reason in stored)
-    assert ask(tmp_path, "select count(*) from es_scores") == [(0,)]
+    scores = ask(tmp_path, "select distinct imputed, value from es_scores where metric = 'skill'")
+    assert scores == [(1, 0.0)]
 
 
 @pytest.mark.parametrize(
