@@ -202,12 +202,12 @@ def check(
     ok = True
 
     def lines() -> Iterator[str]:
-        from registry.conformance import parts_of, told
+        from registry.conformance import parts_of, progress
 
         nonlocal ok
         _load(plugins)
         width = _width() or 100
-        for ok, line in told(parts_of(target, kind), quick, only or [], width):  # noqa: B007
+        for ok, line in progress(parts_of(target, kind), quick, only or [], width):  # noqa: B007
             yield line
 
     _print(lines, at_once=False)
