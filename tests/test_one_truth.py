@@ -266,7 +266,7 @@ def test_a_causal_task_refuses_a_mask_that_looks_ahead_however_far(
     file.write_text(json.dumps({**CAUSAL, "encoder": {**CAUSAL["encoder"], "mask": mask}}))
 
     with pytest.raises(ConfigError, match=r"encoder\.mask"):
-        plan_of(file, {})
+        plan_of(file)
 
 
 def test_a_causal_task_takes_a_mask_that_does_not_look_ahead(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_a_causal_task_takes_a_mask_that_does_not_look_ahead(tmp_path: Path) -> 
     mask = "causal & dilated(rate=70)"
     file.write_text(json.dumps({**CAUSAL, "encoder": {**CAUSAL["encoder"], "mask": mask}}))
 
-    assert plan_of(file, {})
+    assert plan_of(file)
 
 
 def test_a_position_for_earlier_keys_refuses_a_mask_that_looks_ahead(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_a_position_for_earlier_keys_refuses_a_mask_that_looks_ahead(tmp_path: P
     file.write_text(json.dumps({**CAUSAL, "task": "shift", "encoder": encoder}))
 
     with pytest.raises(ConfigError, match=r"encoder\.position|encoder\.mask"):
-        plan_of(file, {})
+        plan_of(file)
 
 
 @pytest.mark.xfail(strict=True, reason="E: acceptance looks at 8 keys alone")

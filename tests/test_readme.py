@@ -109,6 +109,9 @@ def test_every_budget_is_in_the_table() -> None:
     assert set(STUDY.budgets) <= set(rows_of_tables())
 
 
+HEAVY = {"torch", "optuna", "sqlalchemy", "alembic", "pandas", "scipy", "numpy"}
+
+
 @pytest.mark.parametrize(
     "module",
     [
@@ -122,6 +125,8 @@ def test_every_budget_is_in_the_table() -> None:
 )  # fmt: skip
 def test_help_is_quick_because_it_loads_nothing_heavy(tmp_path: Path, module: str) -> None:
     name, *words = module.split()
+    # A study in a file is read, and so checked, before its help is shown.
+    reads = {"pydantic", "ruamel"} if name.startswith("studies") and not words else set[str]()
     code = (
         "import runpy, sys\n"
         f"sys.argv = ['x', *{words!r}, '--help']\n"
@@ -129,7 +134,7 @@ def test_help_is_quick_because_it_loads_nothing_heavy(tmp_path: Path, module: st
         f"    runpy.run_module({name!r}, run_name='__main__', alter_sys=True)\n"
         "except SystemExit as end:\n"
         "    assert not end.code, end.code\n"
-        "heavy = {'torch', 'optuna', 'sqlalchemy', 'alembic', 'pandas', 'scipy', 'numpy'}\n"
+        f"heavy = {HEAVY | reads!r}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     script = tmp_path / "help.py"

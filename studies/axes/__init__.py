@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from studies.experiment.study_file import Collection
+from studies.experiment.collection import Collection
 
 AXES = Collection(Path(__file__).parent, "axis", "studies.extrapolation --axis")

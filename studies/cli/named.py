@@ -80,7 +80,7 @@ def recipes(
         _list_recipes()
         return
     with errors():
-        from studies.recipes.recipe import RECIPES
+        from studies.recipes import RECIPES
 
         names, *rest = words
         chosen = RECIPES.names() if names == "all" else names.split(",")
@@ -140,7 +140,7 @@ def _print_verdicts(told: "Sequence[tuple[str, Verdict]]") -> None:
 
 
 def _list_recipes() -> None:
-    from studies.recipes.recipe import RECIPES, claim_of
+    from studies.recipes import RECIPES, claim_of
 
     for name in RECIPES.names():
         claim = claim_of(name)

@@ -1,20 +1,41 @@
-"""What practitioners say, one small study each: a YAML file holds a claim and how it is tested."""
+"""Recipes: studies in the YAML files here, each of a claim that practitioners repeat.
 
-from typing import TYPE_CHECKING
+A recipe is a study as `studies.experiment.study_file` reads it; its first hypothesis is the claim.
+"""
 
-if TYPE_CHECKING:
-    from studies.recipes.recipe import RECIPES, Claim, claim_of
+from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["RECIPES", "Claim", "claim_of"]
+from studies.experiment.collection import Collection
 
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from studies.recipes import recipe
-
-    return getattr(recipe, name)
+RECIPES = Collection(Path(__file__).parent, "recipe", "studies.recipes")
 
 
-def __dir__() -> list[str]:
-    return __all__
+@dataclass(frozen=True)
+class Claim:
+    """The subject of a recipe: a claim in one sentence, its source, what varies, what it costs."""
+
+    recipe: str
+    sentence: str
+    source: str
+    variable: str
+    cost: str
+
+
+def claim_of(name: str) -> Claim:
+    """The claim of a recipe, without checking its study.
+
+    Raises:
+        UnknownNameError: If there is no recipe of this name.
+    """
+    from registry.yaml_file import read_yaml
+
+    data = read_yaml(RECIPES.file(name))
+    variable = data["variable"]
+    return Claim(
+        name,
+        data["study"]["hypotheses"][0]["claim"],
+        data["source"],
+        variable if isinstance(variable, str) else ", ".join(variable),
+        data["budgets"]["quick"]["about"],
+    )

@@ -4,7 +4,8 @@ This module alone knows the insides of the product: how a study file becomes a p
 becomes runs, and where its numbers are made. When these move, adapt this module and nothing else
 in this folder. Nothing is trained.
 
-A case is a JSON file with `about`, `study` (what a study file says) and `rows`. A row names a run
+A case is a JSON file with `about`, `study` (what a study file says, or the name of a study that
+comes with the sandbox) and `rows`. A row names a run
 by `task`, `arm`, `phase`, `seed` and, where it is one of tuning, its `setting`; it ends the run
 with a `status`, a `reason`, `seconds`, and with
 
@@ -20,6 +21,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ from studies.execution.trials import Trials
 from studies.experiment.freeze import freeze, frozen_for
 from studies.experiment.load_plan import ready
 from studies.experiment.plan import Cell, Plan
+from studies.experiment.study import Study
 from studies.experiment.study_file import read_study
 from studies.report.figures import figures
 from studies.report.files import texts
@@ -61,19 +64,27 @@ def replay(case: Case, folder: Path) -> tuple[str, dict[str, Any]]:
     """Store a case in a new database; return its address and what the study says about it."""
     url = f"sqlite:///{folder / 'golden.db'}"
     file = folder / "study.yaml"
-    file.write_text(json.dumps(case["study"], ensure_ascii=False))  # JSON is YAML
+    if isinstance(case["study"], str):
+        study: Study = import_module(f"studies.{case['study']}").STUDY
+    else:
+        file.write_text(json.dumps(case["study"], ensure_ascii=False))  # JSON is YAML
+        study = read_study(file)
     told: dict[str, Any] = {}
     rows: list[Mapping[str, Any]] = []
     for call in (case, *case.get("then", ())):
         # A later call sees the rows of those before it, as it would find them stored.
         rows = [*rows, *call["rows"]]
-        told = _called(plan_of(file, call), url, rows)
+        told = _called(_planned(study, call), url, rows)
     return url, told
 
 
-def plan_of(file: Path, call: Case) -> Plan:
-    """The checked plan of a call of a study file, as the command line makes it."""
-    study = read_study(file)
+def plan_of(file: Path) -> Plan:
+    """The checked plan of a study file, as the command line makes it."""
+    return _planned(read_study(file), {})
+
+
+def _planned(study: Study, call: Case) -> Plan:
+    """The checked plan of a call."""
     options = {"only": call.get("arms"), "seeds": call.get("seeds")}
     budget = call.get("budget", study.default_budget)
     return ready(study, budget, options, None, study.plugins, call.get("set", ()))
@@ -81,7 +92,7 @@ def plan_of(file: Path, call: Case) -> Plan:
 
 def code_hashes(file: Path) -> list[str | None]:
     """What stands for the code behind each run of a study file, as it is now."""
-    plan = plan_of(file, {})
+    plan = plan_of(file)
     cells = plan.cells()
     runs = [
         run for cell in cells for run in plan.confirming(cell, plan.settings.study.settings()[0])
@@ -91,7 +102,7 @@ def code_hashes(file: Path) -> list[str | None]:
 
 def first_run(file: Path) -> Callable[[], object]:
     """What does the first run of a study file in this process, and keeps nothing of it."""
-    plan = plan_of(file, {})
+    plan = plan_of(file)
     config = plan.config(plan.cells()[0])
     return lambda: execute(config, 0, torch.device("cpu"))
 

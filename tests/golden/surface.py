@@ -47,8 +47,8 @@ def answers(url: str, case: Case) -> dict[str, Any]:
     return {name: _table(_printed(url, words)) for name, words in {**QUERIES, **more}.items()}
 
 
-def _printed(url: str, words: Sequence[str]) -> list[dict[str, Any]]:
-    """What `python -m store` prints, in this process."""
+def _printed(url: str, words: Sequence[str]) -> list[dict[str, Any]] | int:
+    """What `python -m store` prints, in this process; its exit code where that is not 0."""
     typed = ["store", *words, "--format", "json", "--storage", url]
     told = io.StringIO()
     # The command changes how garbage is collected, for its own short life.
@@ -63,12 +63,14 @@ def _printed(url: str, words: Sequence[str]) -> list[dict[str, Any]]:
             runpy.run_module("store", run_name="__main__", alter_sys=False)
         except SystemExit as end:
             if end.code:
-                raise RuntimeError(f"python -m {' '.join(typed)} ended with {end.code}") from end
+                return int(end.code)
     return json.loads(told.getvalue())
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _table(rows: Sequence[Mapping[str, Any]] | int) -> dict[str, Any]:
     """Rows without what is no code, key or number: the names of the columns, and the values."""
+    if isinstance(rows, int):
+        return {"exit": rows}
     kept = [row for row in rows if row.get("metric") != "floor"]
     names = dict.fromkeys(key for row in kept for key in row)
     columns = [name for name in names if name not in VOLATILE | SENTENCES]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from registry.errors import UnknownNameError
+from studies.experiment.collection import Collection
 from studies.experiment.overrides import gather
-from studies.experiment.study_file import Collection
 
 FILE = """
 name: mine
