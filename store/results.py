@@ -8,8 +8,9 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from store.database import check_size, make_engine, opened, reading, require_tables, transact
+from store.encoding import choice_record
 from store.errors import StoreError, nearest
-from store.models import EnvironmentRow, ModelRow, PlanRow, ProtocolRow, RunRow, StudyRow
+from store.models import ChoiceRow, EnvironmentRow, ModelRow, PlanRow, ProtocolRow, RunRow, StudyRow
 from store.queries import (
     FIND,
     Found,
@@ -23,6 +24,7 @@ from store.queries import (
 from store.records import (
     Best,
     Changed,
+    Choice,
     Component,
     Cost,
     Curve,
@@ -238,6 +240,15 @@ class Results:
         if found is None:
             raise StoreError(f"no environment has the id {environment_id}")
         return found
+
+    def choices(self, study: str) -> Records[Choice]:
+        """Return everything that tuning chose in a study, of every search, in its order."""
+
+        def work(session: Session) -> list[Choice]:
+            query = select(ChoiceRow).where(ChoiceRow.study == study).order_by(ChoiceRow.id)
+            return [choice_record(row) for row in session.scalars(query)]
+
+        return Records(self._transact(work), Choice)
 
     def best(
         self, *, where: str | None = None, current: bool = True, **match: object

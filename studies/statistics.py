@@ -6,11 +6,17 @@ from studies import analysis
 
 if TYPE_CHECKING:
     from studies.analysis import *  # noqa: F403
+    from studies.analysis import Arm, Seed
+
+    ArmOutcome, SeedOutcome = Arm, Seed
+
+EARLIER = {"ArmOutcome": "Arm", "SeedOutcome": "Seed"}
+"""Names of earlier versions."""
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(analysis, name)
+    return getattr(analysis, EARLIER.get(name, name))
 
 
 def __dir__() -> list[str]:
-    return dir(analysis)
+    return sorted({*dir(analysis), *EARLIER})

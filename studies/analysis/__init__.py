@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from studies.analysis.permutation import holm as holm
     from studies.analysis.permutation import permutation_test as permutation_test
     from studies.analysis.power import seeds_needed as seeds_needed
-    from studies.analysis.results import ArmOutcome as ArmOutcome
+    from studies.analysis.results import Arm as Arm
     from studies.analysis.results import Fit as Fit
-    from studies.analysis.results import SeedOutcome as SeedOutcome
+    from studies.analysis.results import Seed as Seed
+    from studies.analysis.results import StudyResults as StudyResults
+    from studies.analysis.results import Task as Task
     from studies.analysis.sentences import sentence as sentence
     from studies.analysis.summaries import Modes as Modes
     from studies.analysis.summaries import interquartile_mean as interquartile_mean
@@ -45,7 +47,7 @@ __getattr__, __dir__ = face(
         "factorial": ["CrossedEffect", "crossed"],
         "permutation": ["PermutationTest", "holm", "permutation_test"],
         "power": ["seeds_needed"],
-        "results": ["ArmOutcome", "Fit", "SeedOutcome"],
+        "results": ["Arm", "Fit", "Seed", "StudyResults", "Task"],
         "sentences": ["sentence"],
         "summaries": [
             "Modes",

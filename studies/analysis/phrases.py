@@ -80,3 +80,8 @@ def p_text(p: float, family: int = 1) -> str:
     if p < 0.001:
         return f"{name} < .001"
     return f"{name} = {p:.3f}".replace("= 0.", "= .")
+
+
+def fit_title(metric: str, value: float) -> str:
+    """What a training waited for: "steps until accuracy 0.99 at trained lengths"."""
+    return f"steps until {metric} {value:g} at trained lengths"

@@ -1,58 +1,94 @@
-"""What came of the confirming seeds of an arm, without a word about where it is stored."""
+"""What came of a study: its tasks, arms and seeds, in the one form that every surface reads.
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+`studies.analysis.gather` makes it from a plan and the stored rows. A seed that diverged has the
+stored scores of a model that learned nothing; one that failed has none, and is counted beside.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from store.aggregate import Interval, mean_of, t_interval
+from store.aggregate import Interval, mean_of, t_interval, wilson
+from store.metrics import metric_of
+from studies.analysis.survival import Time, kaplan_meier
 
 if TYPE_CHECKING:
-    from store.records import Run, Score
-    from studies.analysis.choice import Alternative
-    from studies.experiment.plan import Cell, Plan
-    from studies.experiment.tune import Chosen
-    from studies.training.settings import RunConfig
-
+    from store.records import Choice, Run
+    from studies.analysis.choice import Alternative, Tried
+    from studies.experiment.plan import Plan
 
 PENDING = ("planned", "running")
+FLOOR = "floor"
+"""The stored accuracy of the best blind guess."""
+
+FIT = "steps_to_fit"
+"""The time until the criterion of fit of a training is met."""
 
 Measure = tuple[str, int]
 """A metric at a length, such as ("skill", 32)."""
 
-SCORES = ("accuracy", "exact", "skill", "nll")
-"""What every trained run is scored by at each tested length."""
+Place = tuple[str, str, int]
+"""A split, a metric and a length, such as ("test", "skill", 32)."""
 
-FLOORS = {"skill": 0.0, "exact": 0.0}
-"""What a model that learned nothing scores, by metric, at every length."""
-
-TIMES = ("steps_to_fit",)
-"""Metrics that are times: steps until a criterion, which a run may end without."""
-
-CEILINGS = {"skill": 1.0, "exact": 1.0, "accuracy": 1.0}
-"""What a perfect model scores."""
+Curve = list[tuple[int, float]]
+"""Values by step, or by bin."""
 
 
 @dataclass(frozen=True)
-class SeedOutcome:
-    """What came of one seed.
+class Seed:
+    """One final run of an arm, and what it measured.
 
     Args:
         status: The status of its run, as in the store.
-        values: Its test scores; None where a length could not be asked.
+        values: Its scores: on the test set where there is one, else on validation, else in
+            training; None where a length could not be asked. One of several bins is a metric of
+            its own, `metric[bin]`.
         fit: Its skill at the longest trained length.
         censored: The times among the values at which the run ended, its criterion not reached.
+        run: As it is stored.
+        places: Its finite scores by split, metric and length, without those of bins.
+        bins: What was measured on the test sets by bin, such as a layer.
+        curves: Its training curves, by metric.
+        later: What was measured after the study, and is in no verdict.
     """
 
     status: str = "done"
     values: Mapping[Measure, float | None] = field(default_factory=dict[Measure, float | None])
     fit: float | None = None
     censored: frozenset[Measure] = frozenset()
+    run: "Run | None" = None
+    places: Mapping[Place, float] = field(default_factory=dict[Place, float])
+    bins: Mapping[Measure, Curve] = field(default_factory=dict[Measure, Curve])
+    curves: Mapping[str, Curve] = field(default_factory=dict[str, Curve])
+    later: Mapping[Place, float] = field(default_factory=dict[Place, float])
+
+    @property
+    def ended(self) -> bool:
+        """Is it over, one way or the other?"""
+        return self.status not in PENDING
+
+    @property
+    def lost(self) -> bool:
+        """Did it end without numbers of its own?"""
+        return self.ended and self.status != "done"
+
+    @property
+    def reason(self) -> str:
+        """Why it ended without numbers, or ""."""
+        return "" if self.run is None else self.run.reason or ""
+
+    def time(self, metric: str = FIT) -> Time | None:
+        """When it reached a criterion, or that it ended without; None where nobody looked."""
+        for measure, value in self.values.items():
+            if measure[0] == metric and value is not None:
+                return Time(value, measure not in self.censored)
+        return None
 
 
 @dataclass(frozen=True)
 class Fit:
-    """How well an arm learned what it was trained on; a diverged seed has skill 0.
+    """How well an arm learned what it was trained on.
 
     Args:
         mean: Mean skill at the longest trained length; None where it was not measured.
@@ -70,29 +106,122 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class ArmOutcome:
-    """What came of the confirming seeds of one arm on one panel.
+class Reach:
+    """How far an arm's mean skill stays at or above the threshold.
+
+    Args:
+        learned: Does it at the longest trained length? None where that was not measured.
+        last_length_above: The longest length up to which it does.
+        first_length_below: The first length at which it does not.
+        skill: The mean at that length; of an arm that did not learn, at the longest trained one.
+        unmeasured: The first length at which nothing was measured, such as beyond a table.
+    """
+
+    learned: bool | None
+    last_length_above: int | None = None
+    first_length_below: int | None = None
+    skill: float | None = None
+    unmeasured: int | None = None
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One arm on one task: its final runs, and the setting that tuning chose for them.
 
     Args:
         seeds: By replicate number.
-        longest_trained: The longest trained length; None where the panel has no lengths, and so
-            nothing to extrapolate to.
-        floors: What a model that learned nothing scores, where that is not 0 in skill and exact.
+        longest_trained: The longest trained length; None where nothing is trained and scored, and
+            so nothing is there to extrapolate to.
         reason: Why there are no seeds, where tuning found no setting.
+        name: Its name.
+        lengths: The tested lengths.
+        choice: What tuning chose; None where nothing was tuned.
+        tuning: What tuning tried, setting by setting.
+        alternatives: Settings that are shown beside the chosen one.
+        remark: What belongs beside every result of it, or "".
     """
 
-    seeds: Mapping[int, SeedOutcome]
+    seeds: Mapping[int, Seed]
     longest_trained: int | None = None
-    floors: Mapping[Measure, float] = field(default_factory=dict[Measure, float])
     reason: str = ""
+    name: str = ""
+    lengths: tuple[int, ...] = ()
+    choice: "Choice | None" = None
+    tuning: Sequence["Tried"] = ()
+    alternatives: Sequence["Alternative"] = ()
+    remark: str = ""
+
+    @property
+    def runs(self) -> list["Run"]:
+        """Its final runs, as they are stored."""
+        return [one.run for one in self.seeds.values() if one.run is not None]
+
+    @property
+    def beyond(self) -> tuple[int, ...]:
+        """The tested lengths beyond the trained ones."""
+        longest = self.longest_trained
+        return () if longest is None else tuple(one for one in self.lengths if one > longest)
 
     def count(self, *statuses: str) -> int:
         """How many seeds have one of these statuses."""
         return sum(one.status in statuses for one in self.seeds.values())
 
+    @property
+    def has_skill(self) -> bool:
+        """Has any of its seeds a skill?"""
+        return any(metric == "skill" for one in self.seeds.values() for metric, _ in one.values)
+
+    @property
+    def lost(self) -> dict[int, Seed]:
+        """The seeds that ended without numbers of their own."""
+        return {number: one for number, one in self.seeds.items() if one.lost}
+
+    def value(self, seed: int, metric: str, lengths: Sequence[int]) -> float | None:
+        """The mean of a metric over lengths of one seed; None where a length has no score."""
+        values = self.seeds[seed].values
+        return _mean([values.get((metric, length)) for length in lengths])
+
+    def measured(self, metric: str, lengths: Sequence[int]) -> list[float]:
+        """One value a seed that has one: what a failed run left is none."""
+        counted = [seed for seed, one in self.seeds.items() if one.status != "failed"]
+        values = (self.value(seed, metric, lengths) for seed in counted)
+        return [value for value in values if value is not None]
+
+    def tested(self, metric: str) -> tuple[int, ...]:
+        """The lengths whose test sets were scored by a metric."""
+        places = {place for one in self.seeds.values() for place in one.places}
+        return tuple(sorted(at for split, what, at in places if (split, what) == ("test", metric)))
+
+    def values(
+        self, metric: str, length: int, split: str = "test", later: bool = False
+    ) -> dict[int, float]:
+        """The value of each seed that has one; `later`: of what was measured after the study."""
+        place = split, metric, length
+        found = {
+            number: (one.later if later else one.places).get(place)
+            for number, one in self.seeds.items()
+        }
+        return {number: value for number, value in found.items() if value is not None}
+
+    def interval(
+        self, metric: str, length: int, split: str = "test", later: bool = False
+    ) -> Interval | None:
+        """Mean and 95 % t-interval over seeds; None where nothing was measured."""
+        values = self.values(metric, length, split, later).values()
+        return t_interval(values) if values else None
+
+    def floor(self, metric: str, lengths: Sequence[int]) -> float | None:
+        """The mean over lengths of what a model scores that learned nothing; None if unknown."""
+        return _mean([metric_of(metric).floor_given(self.blind_guess(one)) for one in lengths])
+
+    def blind_guess(self, length: int) -> float | None:
+        """The accuracy of the best blind guess, as it is stored with the scores of a seed."""
+        found = (one.values.get((FLOOR, length)) for one in self.seeds.values())
+        return next((value for value in found if value is not None), None)
+
     def fit(self, threshold: float) -> Fit:
         """How well the arm learned what it was trained on."""
-        values = [_fit(one) for one in self.seeds.values() if one.status != "failed"]
+        values = [one.fit for one in self.seeds.values() if one.status != "failed"]
         known = [value for value in values if value is not None]
         mean = _mean(values) if values else None
         learned = mean is not None and mean >= threshold
@@ -102,203 +231,188 @@ class ArmOutcome:
         sure = len({one >= threshold for one in open_}) < 2
         return Fit(mean, solved, len(self.seeds), learned, sure)
 
-    def value(self, seed: int, metric: str, lengths: tuple[int, ...]) -> float | None:
-        """The mean of a metric over lengths of one seed; None where a length has no score.
+    def reach(self, threshold: float) -> Reach:
+        """Follow the tested lengths upwards from the longest trained one."""
+        longest, trained = self.longest_trained, self.trained_skill
+        if longest is None or trained is None:
+            return Reach(None)
+        if trained.mean < threshold:
+            return Reach(False, skill=trained.mean)
+        above = longest
+        for length in sorted(self.beyond):
+            skill = self.interval("skill", length)
+            if skill is None:
+                return Reach(True, above, unmeasured=length)
+            if skill.mean < threshold:
+                return Reach(True, above, length, skill.mean)
+            above = length
+        return Reach(True, above)
 
-        A diverged seed scores what a model that learned nothing does.
-        """
-        found = self.seeds[seed]
-        if found.status == "diverged":
-            return self.floor(metric, lengths)
-        return _mean([found.values.get((metric, length)) for length in lengths])
-
-    def measured(self, metric: str, lengths: tuple[int, ...]) -> list[float]:
-        """One value a seed that has one: what a failed run left is none."""
-        counted = [seed for seed, one in self.seeds.items() if one.status != "failed"]
-        values = (self.value(seed, metric, lengths) for seed in counted)
-        return [value for value in values if value is not None]
-
-    def floor(self, metric: str, lengths: tuple[int, ...]) -> float | None:
-        """The mean over lengths of what a model scores that learned nothing; None if unknown."""
-        return _mean([floor_of((metric, length), self.floors) for length in lengths])
-
-
-def floor_of(measure: Measure, floors: Mapping[Measure, float]) -> float | None:
-    """What a model scores that learned nothing; None if that is not known."""
-    return floors.get(measure, FLOORS.get(measure[0]))
-
-
-def with_diverged(values: Sequence[float], diverged: int, floor: float | None) -> list[float]:
-    """What seeds measured, and what those that diverged are counted with, as in a verdict.
-
-    Where no seed measured anything, or no floor is known, there is nothing to count them beside.
-    """
-    return [*values, *[floor] * diverged] if values and floor is not None else list(values)
-
-
-def _fit(seed: SeedOutcome) -> float | None:
-    return 0.0 if seed.status == "diverged" else seed.fit
-
-
-def _mean(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return mean_of(known) if len(known) == len(values) else None
-
-
-@dataclass(frozen=True)
-class ArmResult:
-    """What the confirming runs of one arm on one task say.
-
-    `values` holds the finite values over seeds by (split, metric, length), without what is told
-    apart by bin; `scores` holds all of them, by run. What was added to the runs later is in
-    neither, since no plan foresaw it: its values are in `later`. `floors` is what a model scores
-    that learned nothing, where that is not 0 in skill and exact match.
-    """
-
-    cell: "Cell"
-    runs: list["Run"]
-    chosen: "Chosen | None"
-    values: Mapping[tuple[str, str, int], list[float]]
-    scores: Mapping[int, list["Score"]] = field(default_factory=dict[int, "list[Score]"])
-    alternatives: Sequence["Alternative"] = ()
-    later: Mapping[tuple[str, str, int], list[float]] = field(
-        default_factory=dict[tuple[str, str, int], list[float]]
-    )
-    floors: Mapping[Measure, float] = field(default_factory=dict[Measure, float])
-
-    def counted(self, metric: str, length: int, split: str = "test") -> list[float]:
-        """The values over seeds; one that diverged counts as one that learned nothing."""
-        floor = floor_of((metric, length), self.floors)
-        values = self.values.get((split, metric, length), ())
-        return with_diverged(values, self.count("diverged"), floor)
-
-    def interval(self, metric: str, length: int, split: str = "test") -> Interval | None:
-        """Mean and 95 % t-interval over seeds; None where nothing was measured."""
-        values = self.counted(metric, length, split)
+    @property
+    def trained_skill(self) -> Interval | None:
+        """The mean skill at the longest trained length: on its test set, or else on validation."""
+        values = self._trained_skills.values()
         return t_interval(values) if values else None
 
-    def count(self, status: str) -> int:
-        """How many of the confirming runs have this status."""
-        return sum(run.status == status for run in self.runs)
+    def learners(self, threshold: float) -> int:
+        """How many seeds learned the trained lengths."""
+        return sum(value >= threshold for value in self._trained_skills.values())
 
+    @property
+    def _trained_skills(self) -> dict[int, float]:
+        longest = self.longest_trained
+        if longest is None:
+            return {}
+        return self.values("skill", longest) or self.values("skill", longest, "validation")
 
-def gather_results(
-    plan: "Plan",
-    runs: "Mapping[Cell, list[Run]]",
-    scores: Iterable["Score"],
-    chosen: "Mapping[Cell, Chosen]",
-    others: "Mapping[Cell, Sequence[Alternative]] | None" = None,
-) -> list[ArmResult]:
-    """Gather the confirming runs of every arm on every panel.
+    def solved(self, length: int, threshold: float) -> Interval | None:
+        """Of the seeds that are over, the share whose skill reaches the threshold, by Wilson.
 
-    `others` are the settings that are shown beside the chosen one.
-    """
-    of_run: dict[int, list[Score]] = defaultdict(list)
-    added: dict[int, list[Score]] = defaultdict(list)
-    for score in scores:
-        (added if score.later else of_run)[score.run_id].append(score)
-    gathered: list[ArmResult] = []
-    for cell in plan.cells():
-        confirming = [run for run in runs[cell] if run.phase == "confirm"]
-        own = {run.id: of_run[run.id] for run in confirming}
-        later = _values(score for run in confirming for score in added[run.id])
-        values = _values(score for of_one in own.values() for score in of_one)
-        beside = (others or {}).get(cell, ())
-        floors = accuracy_floors(plan.config(cell))
-        found = ArmResult(cell, confirming, chosen.get(cell), values, own, beside, later, floors)
-        gathered.append(found)
-    return gathered
+        A seed that failed is one that did not solve it.
+        """
+        over = sum(one.ended for one in self.seeds.values())
+        reached = sum(value >= threshold for value in self.values("skill", length).values())
+        return wilson(reached, over) if over else None
 
+    def times(self, metric: str = FIT, reached: bool = True) -> list[float]:
+        """The times of the seeds that reached a criterion, or at which the others ended."""
+        found = (one.time(metric) for one in self.seeds.values() if one.status != "diverged")
+        return sorted(float(one.steps) for one in found if one and one.reached == reached)
 
-def accuracy_floors(config: "RunConfig") -> dict[Measure, float]:
-    """The accuracy at each tested length that skill is measured from."""
-    if not config.scored:
-        return {}
-    from studies.training.settings import task_of
+    def median_time(self, metric: str = FIT) -> float | None:
+        """The step by which half of the seeds reached a criterion; None if more never did.
 
-    task = task_of(config.task)
-    lengths = config.evaluation.test_lengths
-    return {("accuracy", length): task.floors(length).highest for length in lengths}
-
-
-def _values(scores: Iterable["Score"]) -> dict[tuple[str, str, int], list[float]]:
-    """The finite values over seeds by (split, metric, length)."""
-    values: dict[tuple[str, str, int], list[float]] = defaultdict(list)
-    for score in scores:
-        if score.value is not None and score.bin is None:
-            values[score.split, score.metric, score.length].append(score.value)
-    return values
-
-
-@runtime_checkable
-class Averaged(Protocol):
-    """An arm with the mean of a metric over its seeds; None where nothing was measured."""
-
-    def interval(self, metric: str, length: int, split: str = "test") -> Interval | None: ...
+        That of Kaplan and Meier: a seed that ended without counts as one that takes longer, one
+        that diverged as one that never gets there; of one that failed nothing is known.
+        """
+        found = (one.time(metric) for one in self.seeds.values() if one.status != "diverged")
+        known = [time for time in found if time is not None]
+        if not known:
+            return None
+        end = max(time.steps for time in known)
+        return kaplan_meier([*known, *[Time(end, reached=False)] * self.count("diverged")]).median
 
 
 @dataclass(frozen=True)
-class Reach:
-    """How far an arm's mean skill stays at or above the threshold.
+class Task:
+    """One task of a study with its settings, and all arms on it.
 
-    `learned` is None where the longest trained length was not measured; `skill` is that at this
-    length, else at `fell`. `held` is the longest length up to which it holds, `fell` the first at
-    which it does not, `unasked` the first at which nothing was measured, such as beyond a table.
+    Args:
+        label: Under which its runs are stored.
+        title: What heads it: the task with its options, after the label where it has one.
+        task: The task with its options; "" where there is none.
+        trained: The shortest and the longest trained length.
+        steps: Of a training.
+        lengths: The tested lengths.
+        scored: Are its runs trained and scored?
+        titles: The metrics that the study shows, with their titles, where it says so.
+        fit: What was waited for in words, if training had a criterion of fit.
+        threshold: The skill from which on an arm has learned.
+        arms: Every arm on it.
     """
 
-    learned: bool | None
-    held: int | None = None
-    fell: int | None = None
-    skill: float | None = None
-    unasked: int | None = None
+    label: str
+    title: str
+    task: str
+    trained: tuple[int, int]
+    steps: int
+    lengths: list[int]
+    scored: bool
+    arms: list[Arm]
+    titles: Mapping[str, str] = field(default_factory=dict[str, str])
+    fit: str = ""
+    threshold: float = 0.8
+
+    @property
+    def has_skill(self) -> bool:
+        """Is it a task that is trained on, and skill what it is about?"""
+        return self.scored and not self.titles
+
+    @property
+    def seeds(self) -> list[Seed]:
+        """The seeds of all arms."""
+        return [seed for arm in self.arms for seed in arm.seeds.values()]
+
+    def blind_guess(self, length: int) -> float | None:
+        """The accuracy of the best blind guess, at which skill is 0."""
+        found = (arm.blind_guess(length) for arm in self.arms)
+        return next((value for value in found if value is not None), None)
+
+    def blind_guesses(self, metric: str) -> dict[int, float | None]:
+        """The accuracy of the best blind guess at each length, where it is a metric's floor."""
+        if metric_of(metric).floor_in is None:
+            return {}
+        found = {length: self.blind_guess(length) for length in self.lengths}
+        return found if any(value is not None for value in found.values()) else {}
+
+    def arm(self, name: str) -> Arm:
+        """The arm of this name."""
+        return next(arm for arm in self.arms if arm.name == name)
+
+    @cached_property
+    def later_lengths(self) -> list[int]:
+        """The lengths at which skill was measured after the study."""
+        keys = {key for seed in self.seeds for key in seed.later}
+        return sorted(one for split, metric, one in keys if (split, metric) == ("test", "skill"))
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """What was measured on the test sets and is shown."""
+        places = (place for seed in self.seeds for place in seed.places)
+        return self._shown(metric for split, metric, _ in places if split == "test")
+
+    @cached_property
+    def binned(self) -> list[str]:
+        """What was measured there by bin and is shown."""
+        return self._shown(metric for seed in self.seeds for metric, _ in seed.bins)
+
+    def _shown(self, measured: Iterable[str]) -> list[str]:
+        """In the order of the study, or else of measuring."""
+        found = dict.fromkeys(measured)
+        return [metric for metric in self.titles or found if metric in found]
+
+    def title_of(self, metric: str) -> str:
+        """What a metric is called in its tables."""
+        return self.titles.get(metric, metric_of(metric).title)
+
+    @cached_property
+    def measured(self) -> list[tuple[str, int]]:
+        """Split and length of what is drawn: validation at trained lengths, then the test sets."""
+        if not self.has_skill:
+            return [("test", length) for length in self.lengths]
+        own = {
+            length
+            for seed in self.seeds
+            for split, metric, length in seed.places
+            if (split, metric) == ("validation", "skill")
+        }
+        inside = sorted(own - set(self.lengths))
+        places = [("validation", one) for one in inside] + [("test", one) for one in self.lengths]
+        return sorted(places, key=lambda place: place[1])
 
 
-def reach(arm: Averaged, longest: int, lengths: Iterable[int], threshold: float) -> Reach:
-    """Follow the tested lengths upwards from the longest trained one."""
-    trained = arm.interval("skill", longest) or arm.interval("skill", longest, "validation")
-    if trained is None:
-        return Reach(None)
-    if trained.mean < threshold:
-        return Reach(False, skill=trained.mean)
-    held = longest
-    for length in sorted(length for length in lengths if length > longest):
-        skill = arm.interval("skill", length)
-        if skill is None:
-            return Reach(True, held, unasked=length)
-        if skill.mean < threshold:
-            return Reach(True, held, length, skill.mean)
-        held = length
-    return Reach(True, held)
+@dataclass(frozen=True)
+class StudyResults:
+    """What is stored of a plan: all its tasks, with all their arms and seeds."""
+
+    plan: "Plan"
+    tasks: list[Task]
+
+    @property
+    def arms(self) -> Iterator[tuple[Task, Arm]]:
+        """Every arm with its task."""
+        return ((task, arm) for task in self.tasks for arm in task.arms)
+
+    @property
+    def runs(self) -> list["Run"]:
+        """The final runs of all arms."""
+        return [run for _, arm in self.arms for run in arm.runs]
+
+    def arm(self, task: str, name: str) -> Arm | None:
+        """The arm of this name on the task of this label; None where there is none."""
+        return next((arm for at, arm in self.arms if (at.label, arm.name) == (task, name)), None)
 
 
-def outcome_of(plan: "Plan", result: ArmResult) -> ArmOutcome:
-    """What came of the confirming seeds of an arm, as statistics take it."""
-    config = plan.config(result.cell)
-    longest = config.training.train_lengths[1] if config.scored else None
-    seeds = {run.seed: _seed(run, result.scores.get(run.id, ()), longest) for run in result.runs}
-    reason = "" if result.chosen is None else result.chosen.reason
-    return ArmOutcome(seeds, longest, result.floors, reason)
-
-
-def _seed(run: "Run", scores: Sequence["Score"], longest: int | None) -> SeedOutcome:
-    values: dict[Measure, float | None] = {}
-    censored = frozenset(
-        (score.metric, score.length)
-        for score in scores
-        if score.metric in TIMES and score.correct == 0
-    )
-    for split in ("train", "validation", "test"):
-        for score in scores:
-            if score.split == split:
-                values[metric_of(score), score.length] = score.value
-    return SeedOutcome(
-        run.status,
-        values,
-        None if longest is None else values.get(("skill", longest)),
-        censored,
-    )
-
-
-def metric_of(score: "Score") -> str:
-    """The name of what was measured; one of several bins is `metric[bin]`."""
-    return score.metric if score.bin is None else f"{score.metric}[{score.bin}]"
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return mean_of(known) if len(known) == len(values) else None

@@ -7,14 +7,15 @@ run ended in an error, is not known: a verdict must hold whatever it would have 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from store.metrics import metric_of
 from studies.analysis.permutation import smallest_p
 from studies.analysis.phrases import short_of
 from studies.analysis.power import ALTERNATIVES, fewest
-from studies.analysis.results import CEILINGS, PENDING, TIMES, ArmOutcome, Fit, SeedOutcome
+from studies.analysis.results import PENDING, Arm, Fit, Seed
 from studies.analysis.survival import Time
 from studies.experiment.hypothesis import Hypothesis
 
-Outcomes = Mapping[tuple[str, str], ArmOutcome]
+Outcomes = Mapping[tuple[str, str], Arm]
 """What came of each arm, by (panel, arm)."""
 
 
@@ -61,16 +62,16 @@ class Sample:
             yield replace(self, values=values, unknown=0, reached=reached)
 
 
-def chosen(arm: ArmOutcome, seeds: Collection[int] | None) -> ArmOutcome:
+def chosen(arm: Arm, seeds: Collection[int] | None) -> Arm:
     """The arm with these seeds alone; one that has no run yet is planned. None: all it has."""
     if seeds is None:
         return arm
-    return replace(arm, seeds={one: arm.seeds.get(one, SeedOutcome("planned")) for one in seeds})
+    return replace(arm, seeds={one: arm.seeds.get(one, Seed("planned")) for one in seeds})
 
 
 def samples(
     hypothesis: Hypothesis,
-    arms: Sequence[ArmOutcome],
+    arms: Sequence[Arm],
     threshold: float,
     family: int,
     level: float,
@@ -85,12 +86,12 @@ def samples(
         _refuse_missing(name, arm)
     _refuse_unlearned(hypothesis, arms, threshold)
     _refuse_few(arms, hypothesis, family, level)
-    if hypothesis.metric in TIMES:
+    if metric_of(hypothesis.metric).kind == "time":
         return times_of(hypothesis, arms)
     return [_sample(hypothesis, name, arm) for name, arm in zip(names, arms, strict=True)]
 
 
-def _refuse_missing(name: str, arm: ArmOutcome) -> None:
+def _refuse_missing(name: str, arm: Arm) -> None:
     total = len(arm.seeds)
     if not total or arm.reason:
         raise UntestableError(
@@ -110,7 +111,7 @@ def _refuse_missing(name: str, arm: ArmOutcome) -> None:
         raise UntestableError(f"all {total} seeds of {name} diverged or failed")
 
 
-def _refuse_unlearned(hypothesis: Hypothesis, arms: Sequence[ArmOutcome], threshold: float) -> None:
+def _refuse_unlearned(hypothesis: Hypothesis, arms: Sequence[Arm], threshold: float) -> None:
     """Beyond the trained lengths a claim is about arms that have learned."""
     names, reasons = hypothesis.arms, list[str]()
     for name, arm in zip(names, arms, strict=True):
@@ -135,7 +136,7 @@ def _unlearned(name: str, fit: Fit, longest: int, threshold: float) -> str:
     )
 
 
-def all_sure(hypothesis: Hypothesis, arms: Sequence[ArmOutcome], threshold: float) -> bool:
+def all_sure(hypothesis: Hypothesis, arms: Sequence[Arm], threshold: float) -> bool:
     """Do the arms of a claim beyond the trained lengths learn, whatever failed seeds scored?"""
     return all(
         arm.fit(threshold).sure
@@ -144,9 +145,7 @@ def all_sure(hypothesis: Hypothesis, arms: Sequence[ArmOutcome], threshold: floa
     )
 
 
-def _refuse_few(
-    arms: Sequence[ArmOutcome], hypothesis: Hypothesis, family: int, level: float
-) -> None:
+def _refuse_few(arms: Sequence[Arm], hypothesis: Hypothesis, family: int, level: float) -> None:
     sizes = list(zip(hypothesis.weights, (len(arm.seeds) for arm in arms), strict=True))
     n_arm, n_against = (min(n for weight, n in sizes if weight == sign) for sign in (1, -1))
     reachable = smallest_p(n_arm, n_against, ALTERNATIVES[hypothesis.direction]) * family
@@ -159,7 +158,7 @@ def _refuse_few(
         )
 
 
-def _sample(hypothesis: Hypothesis, name: str, arm: ArmOutcome) -> Sample:
+def _sample(hypothesis: Hypothesis, name: str, arm: Arm) -> Sample:
     metric, lengths = hypothesis.metric, hypothesis.lengths
     floor = arm.floor(metric, lengths)
     unknown, diverged = arm.count("failed"), arm.count("diverged")
@@ -176,10 +175,10 @@ def _sample(hypothesis: Hypothesis, name: str, arm: ArmOutcome) -> Sample:
                 asked = ", ".join(str(length) for length in lengths)
                 raise UntestableError(f"{name} has no {metric} at all of the lengths {asked}")
             values.append(value)
-    return Sample(values, unknown, floor, CEILINGS.get(metric), diverged)
+    return Sample(values, unknown, floor, metric_of(metric).ceiling, diverged)
 
 
-def times_of(hypothesis: Hypothesis, arms: Sequence[ArmOutcome]) -> list[Sample]:
+def times_of(hypothesis: Hypothesis, arms: Sequence[Arm]) -> list[Sample]:
     """Times up to the earliest cap of the arms; whoever has not got there by then counts with it.
 
     The mean of such a sample is the restricted mean time, as all runs are followed up to the cap.
@@ -205,7 +204,7 @@ def times_of(hypothesis: Hypothesis, arms: Sequence[ArmOutcome]) -> list[Sample]
     return found
 
 
-def _known_times(name: str, arm: ArmOutcome, measure: tuple[str, int]) -> list[Time]:
+def _known_times(name: str, arm: Arm, measure: tuple[str, int]) -> list[Time]:
     times: list[Time] = []
     for _, one in sorted(arm.seeds.items()):
         value = one.values.get(measure)
@@ -217,7 +216,7 @@ def _known_times(name: str, arm: ArmOutcome, measure: tuple[str, int]) -> list[T
     return times
 
 
-def _up_to(cap: float, arm: ArmOutcome, times: Sequence[Time]) -> Sample:
+def _up_to(cap: float, arm: Arm, times: Sequence[Time]) -> Sample:
     diverged = arm.count("diverged")
     reached = [time.reached and time.steps <= cap for time in times] + [False] * diverged
     values = [min(float(time.steps), cap) for time in times] + [cap] * diverged

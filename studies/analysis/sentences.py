@@ -1,9 +1,14 @@
-"""One plain sentence for each verdict, true of its numbers."""
+"""Plain sentences for verdicts, for arms and for a whole study, each true of its numbers.
 
+Terminal, page and Python print these; there is no other prose about results.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from store.aggregate import t_interval
+from store.metrics import metric_of
 from studies.analysis.phrases import (
     decimal,
     decimals,
@@ -16,13 +21,22 @@ from studies.analysis.phrases import (
     short_of,
 )
 from studies.analysis.power import MOST
-from studies.analysis.results import TIMES, ArmResult, Reach, reach
-from studies.analysis.verdicts import Verdict
-from studies.experiment.hypothesis import Hypothesis
+from studies.analysis.results import FIT, PENDING, Arm, Reach, Task
+from studies.analysis.verdicts import Status, Verdict
+from studies.experiment.hypothesis import SIGNS, Hypothesis
 
 if TYPE_CHECKING:
-    from studies.experiment.plan import Plan
-    from studies.training.settings import Until
+    from studies.experiment.study import Line
+
+
+ORDER: tuple[Status, ...] = ("supported", "refuted", "inconclusive", "not tested")
+"""In which order what became of claims is told."""
+
+NAMED = 6
+"""So many arms are named in a sentence; more are counted."""
+
+WORDS = ("none", "nothing", "all")
+"""Names of arms that would read as words of the sentence."""
 
 
 def sentence(verdict: Verdict) -> str:
@@ -83,13 +97,18 @@ def subjects(claim: Hypothesis) -> tuple[str, str]:
     return f"the lead of {claim.arm} over {claim.against}", f"that of {arm} over {against}"
 
 
+def is_time(claim: Hypothesis) -> bool:
+    """Is a claim about a time, which a run may end without?"""
+    return metric_of(claim.metric).kind == "time"
+
+
 def _verbs(claim: Hypothesis) -> Verbs:
-    return OF_TIMES if claim.metric in TIMES and claim.than is None else OF_SCORES
+    return OF_TIMES if is_time(claim) and claim.than is None else OF_SCORES
 
 
 def measure(claim: Hypothesis) -> str:
     """What is compared: "skill at length 32", "mean skill over lengths 32, 64"."""
-    if claim.metric in TIMES:
+    if is_time(claim):
         return f"{claim.metric.replace('_', ' ')} (mean up to the cap)"
     lengths = ", ".join(str(length) for length in claim.lengths)
     if len(claim.lengths) == 1:
@@ -132,66 +151,51 @@ def _telling(bound: float, delta: float) -> int:
     return next(told, least)
 
 
-def arm_sentence(plan: "Plan", result: ArmResult) -> str:
+def arm_sentence(task: Task, arm: Arm) -> str:
     """What became of an arm: holds, falls below the threshold, or did not learn."""
-    if result.runs and result.count("not_applicable") == len(result.runs):
-        reasons = sorted({(run.reason or "it cannot be asked").rstrip(".") for run in result.runs})
-        return f"does not apply: {'; '.join(reasons)}."
-    if plan.study.metrics or not plan.config(result.cell).scored:
-        done = runs_done(result.count("done"), len(result.runs))
-        ended = (run for run in result.runs if run.status not in ("done", "planned", "running"))
-        why = "; ".join(sorted({(run.reason or run.status).rstrip(".") for run in ended}))
-        return " ".join([f"{done}{': ' * bool(why)}{why}.", *_remarks(plan, result)])
-    threshold = plan.settings.study.threshold
-    config = plan.config(result.cell)
-    longest = config.training.train_lengths[1]
-    found = reach(result, longest, config.evaluation.test_lengths, threshold)
-    if result.chosen is not None and result.chosen.setting is None:
-        verdict = f"has no result: {result.chosen.reason}."
-    elif found.skill is not None and not found.learned:
-        told = (
-            f"skill {_below(found.skill, threshold)} at length {longest}, the longest trained "
-            f"(below {threshold})."
-        )
-        verdict = f"{_missed(result, longest, threshold)}: {told}"
-    elif found.held is None:
-        verdict = (
-            "has no result yet." if not _ended(result) else f"has no result at length {longest}."
-        )
-    else:
-        verdict = _held(result, found, threshold, longest)
-    extras = [verdict, *_remarks(plan, result)]
-    return " ".join(extras)
+    if arm.seeds and arm.count("not_applicable") == len(arm.seeds):
+        reasons = {(one.reason or "it cannot be asked").rstrip(".") for one in arm.seeds.values()}
+        return f"does not apply: {'; '.join(sorted(reasons))}."
+    if not task.has_skill:
+        done = runs_done(arm.count("done"), len(arm.seeds))
+        lost = {(one.reason or one.status).rstrip(".") for one in arm.lost.values()}
+        why = "; ".join(sorted(lost))
+        return " ".join([f"{done}{': ' * bool(why)}{why}.", *_remarks(arm)])
+    return " ".join([_outcome(task, arm), *_remarks(arm)])
 
 
-def _missed(result: ArmResult, longest: int, threshold: float) -> str:
-    values = result.values.get(("test", "skill", longest), [])
-    return seldom_learned(sum(value >= threshold for value in values), len(result.runs))
+def _outcome(task: Task, arm: Arm) -> str:
+    """How far an arm holds, or why that is not known."""
+    found, longest, threshold = arm.reach(task.threshold), task.trained[1], task.threshold
+    if arm.reason:
+        return f"has no result: {arm.reason}."
+    if found.skill is not None and not found.learned:
+        missed = seldom_learned(arm.learners(threshold), len(arm.seeds))
+        below = f"skill {_below(found.skill, threshold)} at length {longest}"
+        return f"{missed}: {below}, the longest trained (below {threshold})."
+    if found.last_length_above is None:
+        over = bool(arm.seeds) and not arm.count(*PENDING)
+        return f"has no result at length {longest}." if over else "has no result yet."
+    return _held(arm, found, found.last_length_above, longest, threshold)
 
 
-def _ended(result: ArmResult) -> bool:
-    ended = [run.status not in ("planned", "running") for run in result.runs]
-    return bool(ended) and all(ended)
-
-
-def _held(result: ArmResult, found: Reach, threshold: float, longest: int) -> str:
+def _held(arm: Arm, found: Reach, held: int, longest: int, threshold: float) -> str:
     """How far beyond the trained lengths the mean skill of an arm stays above the threshold."""
-    held = longest if found.held is None else found.held
-    if found.unasked is not None:
-        return f"holds to length {held}; it cannot be asked at length {found.unasked}."
-    if found.fell is not None and found.skill is not None:
-        still = result.interval("skill", held) if held > longest else None
+    if found.unmeasured is not None:
+        return f"holds to length {held}; it cannot be asked at length {found.unmeasured}."
+    if found.first_length_below is not None and found.skill is not None:
+        still = arm.interval("skill", held) if held > longest else None
         last = "" if still is None else f"; still {number(still.mean)} at {held}"
-        told = f"at length {found.fell} (skill {_below(found.skill, threshold)}{last})"
-        return f"falls below {threshold} {told}."
+        told = f"(skill {_below(found.skill, threshold)}{last})"
+        return f"falls below {threshold} at length {found.first_length_below} {told}."
     if held == longest:
         return f"learns the trained lengths; no longer one is tested than {longest}."
-    values = result.counted("skill", held)
+    values = arm.values("skill", held).values()
     # A seed without a value did not hold: it stays in the count.
     kept = sum(value >= threshold for value in values)
-    seeds = out_of(kept, len(result.runs), "seed")
+    seeds = out_of(kept, len(arm.seeds), "seed")
     mean = number(t_interval(values).mean)
-    if len(values) < len(result.runs):
+    if len(values) < len(arm.seeds):
         return f"holds to length {held} in {seeds} only (skill {mean} where it was measured)."
     return f"holds to length {held} (skill {mean}; {threshold} or more in {seeds})."
 
@@ -201,42 +205,207 @@ def _below(skill: float, threshold: float) -> str:
     return short_of(skill, threshold).replace("0.", ".", 1)
 
 
-def _remarks(plan: "Plan", result: ArmResult) -> list[str]:
+def _remarks(arm: Arm) -> list[str]:
     """What a reader must know beside the verdict."""
-    counted = any(metric == "skill" for _, metric, _ in result.values)
-    lost = result.count("diverged"), result.count("failed"), len(result.runs)
     from studies.experiment.tune import in_words  # which loads torch
 
-    remarks = [f"{told}." for told in lost_seeds(*lost, counted)]
-    chosen = result.chosen
-    if chosen is not None and chosen.setting is not None:
-        for key, side in chosen.edges.items():
-            told = in_words({key: chosen.setting[key]}).replace("_", " ")
+    lost = arm.count("diverged"), arm.count("failed"), len(arm.seeds)
+    remarks = [f"{told}." for told in lost_seeds(*lost, arm.has_skill)]
+    choice = arm.choice
+    if choice is not None and choice.setting is not None:
+        for key, side in choice.edges.items():
+            told = in_words({key: choice.setting[key]}).replace("_", " ")
             remarks.append(f"Its {told} is the {side} tried.")
-    said = plan.study.remark(plan.arms[result.cell.arm], plan.settings)
-    return [*remarks, said] if said else remarks
+    return [*remarks, arm.remark] if arm.remark else remarks
 
 
-FIT = "steps_to_fit"
-
-
-def fit_title(until: "Until") -> str:
-    """What was waited for: "steps until accuracy 0.99 at trained lengths"."""
-    return f"steps until {until.metric} {until.value:g} at trained lengths"
-
-
-def fit_times(result: "ArmResult") -> str:
-    """What the confirming seeds of an arm needed: "2 of 3 seeds, after 40 to 60 steps".
+def fit_times(arm: Arm) -> str:
+    """When the seeds of an arm met the criterion of fit: "2 of 3 seeds, after 40 to 60 steps".
 
     A seed that ended, or failed, before it met the criterion counts among all of them.
     """
-    scores = [one for of_run in result.scores.values() for one in of_run if one.metric == FIT]
-    met = sorted(one.value for one in scores if one.correct and one.value is not None)
-    ended = [one.value for one in scores if not one.correct and one.value is not None]
-    told = out_of(len(met), len(result.runs), "seed")
+    met, ended = arm.times(FIT), arm.times(FIT, reached=False)
+    told = out_of(len(met), len(arm.seeds), "seed")
     if met:
         least, most = f"{met[0]:,.0f}", f"{met[-1]:,.0f}"
         told += f", after {least} steps" if least == most else f", after {least} to {most} steps"
     if ended:
         told += f"; {len(ended)} not within {max(ended):,.0f} steps"
     return told
+
+
+def answer(tasks: list[Task], verdicts: list[Verdict], lines: "list[Line]") -> list[str]:
+    """The answer in two sentences: what became of the claims, and how far the arms reach."""
+    return [claims(verdicts), reaches(tasks, lines)]
+
+
+def claims(verdicts: list[Verdict]) -> str:
+    """How many of the primary hypotheses came to what, each by its name.
+
+    A call may ask a part of the family alone.
+    """
+    primary = [verdict for verdict in verdicts if not verdict.exploratory]
+    if not primary and verdicts:
+        return (
+            "No verdict follows a plan that was fixed before the confirming runs: every one is "
+            "exploratory."
+        )
+    if not primary:
+        return "This study makes no claim, so none is tested."
+    groups = {
+        status: [verdict for verdict in primary if verdict.status == status] for status in ORDER
+    }
+    told = [
+        f"{len(group)} {status} ({'; '.join(v.hypothesis.name for v in group)})"
+        for status, group in groups.items()
+        if group
+    ]
+    fixed = max(len(primary), *(verdict.family for verdict in primary))
+    noun = "hypothesis" if fixed == 1 else "hypotheses"
+    part = f", {len(primary)} asked here" if len(primary) < fixed else ""
+    return f"Of {fixed} {noun} fixed before the confirming runs{part}: {', '.join(told)}."
+
+
+def contrast_name(hypothesis: Hypothesis) -> str:
+    """A contrast in few signs, such as "rope > learned on shift"."""
+    sign, one, other = SIGNS[hypothesis.direction], hypothesis.arm, hypothesis.against
+    if hypothesis.than is not None:
+        one, other = (" − ".join(pair) for pair in ((one, other), hypothesis.than))
+        one, other = f"({one})", f"({other})"
+    what = "" if hypothesis.metric == "skill" else f" in {hypothesis.metric}"
+    return f"{one} {sign} {other}{what} on {hypothesis.panel}"
+
+
+def reaches(tasks: list[Task], lines: "list[Line]") -> str:
+    """Which arms hold furthest beyond the trained lengths, and which did not learn, by task."""
+    trained = [task for task in tasks if task.has_skill]
+    if not trained:
+        return outcomes(lines) or f"measured were {listed([task.label for task in tasks])}."
+    short = [task for task in trained if max(task.lengths) <= task.trained[1]]
+    if len(short) == len(trained) > 1:
+        told, threshold = [_learned(task) for task in trained], trained[0].threshold
+        return f"skill {threshold:g} at the trained lengths is reached by {listed(told)}."
+    return "; ".join(_furthest(task) + _lost(task) for task in trained) + "."
+
+
+def outcomes(lines: "list[Line]") -> str:
+    """How often each outcome was found; all but the commonest are named while they are few."""
+    if not lines:
+        return ""
+    groups: dict[str, list[str]] = {}
+    for line in lines:
+        groups.setdefault(line.outcome, []).append(line.asked)
+    commonest, *others = sorted(groups, key=lambda outcome: -len(groups[outcome]))
+    told = [f"{len(groups[commonest])} of {len(lines)} {commonest}"]
+    for outcome in others:
+        asked = groups[outcome]
+        names = f" ({'; '.join(asked)})" if len(asked) <= NAMED else ""
+        told.append(f"{len(asked)} {outcome}{names}")
+    return f"{', '.join(told)}."
+
+
+def _learned(task: Task) -> str:
+    learned = sum(bool(arm.reach(task.threshold).learned) for arm in task.arms)
+    return f"{out_of(learned, len(task.arms), 'arm')} on {task.label}"
+
+
+def _furthest(task: Task) -> str:
+    found = {arm.name: arm.reach(task.threshold) for arm in task.arms}
+    learned = {name: one for name, one in found.items() if one.learned}
+    where, longest = f"on {task.label}", task.trained[1]
+    if not any(seed.ended for seed in task.seeds):
+        return f"{where}, no confirming run is over yet"
+    if all(one.learned is None for one in found.values()):
+        return f"{where}, no arm has a result"
+    missed = _missed(task, found)
+    if not learned:
+        only = _seldom(task, found) + _empty(task, found)
+        return f"{where}, no arm reaches skill {task.threshold:g} at length {longest}{only}"
+    furthest = max(one.last_length_above or 0 for one in learned.values())
+    best = [name for name, one in learned.items() if one.last_length_above == furthest]
+    verb = "stays" if len(best) == 1 else "stay"
+    others = _others({name: one for name, one in learned.items() if name not in best}, task)
+    if max(task.lengths) <= longest:
+        verb = "reaches" if len(learned) == 1 else "reach"
+        held = f"{verb} skill {task.threshold:g} at length {longest}, the longest tested"
+        return f"{where}, {arms_of(list(learned), task)} {held}{missed}"
+    if furthest == longest:
+        return (
+            f"{where}, no arm's mean skill stays at {task.threshold:g} or above beyond the trained "
+            f"lengths{missed}"
+        )
+    held = f"at {task.threshold:g} skill or above up to length {furthest}"
+    return f"{where}, {arms_of(best, task)} {verb} {held}{others}{missed}"
+
+
+def _others(rest: Mapping[str, Reach], task: Task) -> str:
+    """What became of the arms that learned and reach less far than the best."""
+    fall = sum(one.first_length_below is not None for one in rest.values())
+    told = f", the {fall} other arms that learned fall earlier" if fall > 1 else ""
+    told = ", the other arm that learned falls earlier" if len(rest) == fall == 1 else told
+    told = told or (", another arm that learned falls earlier" if fall else "")
+    short = [name for name, one in rest.items() if one.first_length_below is None]
+    return told + (f"; {arms_of(short, task)} cannot be asked so far" if short else "")
+
+
+def _missed(task: Task, found: Mapping[str, Reach]) -> str:
+    """Which arms did not learn, which did in some seeds, and which have no result."""
+    idle = [
+        arm.name
+        for arm in task.arms
+        if found[arm.name].learned is False and not arm.learners(task.threshold)
+    ]
+    told = f"; {arms_of(idle, task)} did not learn the trained lengths" if idle else ""
+    return told + _seldom(task, found) + _empty(task, found)
+
+
+def _empty(task: Task, found: Mapping[str, Reach]) -> str:
+    """Which arms have no result."""
+    empty = [name for name, one in found.items() if one.learned is None]
+    has = "has" if len(empty) == 1 else "have"
+    return f"; {arms_of(empty, task)} {has} no result" if empty else ""
+
+
+def _lost(task: Task) -> str:
+    """How many seeds ended without numbers of their own, over all arms."""
+    diverged, failed = (sum(arm.count(one) for arm in task.arms) for one in ("diverged", "failed"))
+    total = sum(len(arm.seeds) for arm in task.arms)
+    counted = all(arm.has_skill for arm in task.arms if arm.count("diverged"))
+    return "".join(f"; {told}" for told in lost_seeds(diverged, failed, total, counted))
+
+
+def _seldom(task: Task, found: Mapping[str, Reach]) -> str:
+    """Which arms learned in some of their seeds, and in too few for their mean."""
+    some = [
+        arm
+        for arm in task.arms
+        if found[arm.name].learned is False and arm.learners(task.threshold)
+    ]
+    if not some:
+        return ""
+    names = arms_of([arm.name for arm in some], task)
+    if len(some) > 1:
+        return f"; {names} learned in a part of their seeds only"
+    return f"; {names} {seldom_learned(some[0].learners(task.threshold), len(some[0].seeds))}"
+
+
+def arms_of(names: list[str], task: Task) -> str:
+    """Arms by name where they are few, else how many they are."""
+    if len(names) > NAMED:
+        return out_of(len(names), len(task.arms), "arm")
+    return listed([f"“{name}”" if name in WORDS else name for name in names])
+
+
+def listed(names: list[str]) -> str:
+    """Names as one reads them aloud: a, b and c; a, d = 1; b and c where commas are in them."""
+    between = "; " if any(", " in name for name in names) else ", "
+    return names[0] if len(names) == 1 else f"{between.join(names[:-1])} and {names[-1]}"
+
+
+def counts(tasks: list[Task]) -> str:
+    """How many final runs stand behind the results, and how many of them ended without numbers."""
+    seeds = [seed for task in tasks for seed in task.seeds]
+    ended, lost = sum(seed.ended for seed in seeds), sum(seed.lost for seed in seeds)
+    tail = f"; {lost} of them ended without numbers" if lost else ""
+    left = f"; {len(seeds) - ended} still to be done" if ended < len(seeds) else ""
+    return f"{ended} confirming run{'' if ended == 1 else 's'}{tail}{left}"

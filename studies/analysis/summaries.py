@@ -6,16 +6,12 @@ Source: Agarwal et al. 2021, "Deep RL at the edge of the statistical precipice" 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
 from store.aggregate import Interval, wilson
-from studies.analysis.results import ArmResult, outcome_of
-
-if TYPE_CHECKING:
-    from studies.experiment.plan import Cell, Plan
+from studies.analysis.results import StudyResults
 
 Scores = Mapping[str, Sequence[float]]
 """The values of one arm, one a seed, by task."""
@@ -211,13 +207,12 @@ class Overall:
     better: Mapping[str, float]
 
 
-def overall(plan: "Plan", gathered: Sequence[ArmResult]) -> list[Overall]:
+def overall(results: StudyResults) -> list[Overall]:
     """Every arm that has a value on every task, the best first; nothing where there is one task.
 
     A seed's value is its mean skill over the tested lengths beyond the trained ones.
     """
-
-    scores = _scores(plan, gathered)
+    scores = _scores(results)
     found = [
         Overall(
             arm,
@@ -230,25 +225,16 @@ def overall(plan: "Plan", gathered: Sequence[ArmResult]) -> list[Overall]:
     return sorted(found, key=lambda one: -one.middle.mean)
 
 
-def _scores(plan: "Plan", gathered: Sequence[ArmResult]) -> "dict[str, Scores]":
+def _scores(results: StudyResults) -> "dict[str, Scores]":
     """The values of the seeds, by arm and task."""
-    asked = {one.cell: _beyond(plan, one.cell) for one in gathered}
-    tasks = {cell.task for cell, lengths in asked.items() if lengths}
+    asked = [(task, arm) for task, arm in results.arms if task.has_skill and arm.beyond]
+    tasks = {task.label for task, _ in asked}
     if len(tasks) < 2:
         return {}
     scores: dict[str, dict[str, list[float]]] = {}
-    for one in gathered:
-        values = outcome_of(plan, one).measured("skill", asked[one.cell])
-        if values and asked[one.cell]:
-            scores.setdefault(one.cell.arm, {})[one.cell.task] = values
+    for task, arm in asked:
+        values = arm.measured("skill", arm.beyond)
+        if values:
+            scores.setdefault(arm.name, {})[task.label] = values
     whole = {arm: of_arm for arm, of_arm in scores.items() if of_arm.keys() == tasks}
     return dict(whole) if len(whole) > 1 else {}
-
-
-def _beyond(plan: "Plan", cell: "Cell") -> tuple[int, ...]:
-    """The tested lengths beyond the trained ones, where there is a skill."""
-    config = plan.config(cell)
-    if not config.scored or plan.study.metrics:
-        return ()
-    longest = config.training.train_lengths[1]
-    return tuple(one for one in config.evaluation.test_lengths if one > longest)

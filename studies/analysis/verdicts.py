@@ -3,11 +3,12 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from store.aggregate import mean_of, wilson
+from store.metrics import metric_of
 from studies.analysis.contrasts import Contrast, contrast, variance_of
 from studies.analysis.permutation import (
     Alternative,
@@ -19,15 +20,11 @@ from studies.analysis.permutation import (
 )
 from studies.analysis.phrases import number, out_of
 from studies.analysis.power import TOUCHING, seeds_needed
-from studies.analysis.results import ArmResult, outcome_of
+from studies.analysis.results import StudyResults
 from studies.analysis.samples import Outcomes, Sample, UntestableError, all_sure, chosen, samples
 from studies.analysis.summaries import modes
 from studies.analysis.survival import Time, log_rank
 from studies.experiment.hypothesis import Frozen, Hypothesis
-
-if TYPE_CHECKING:
-    from studies.experiment.plan import Plan
-
 
 Status = Literal["supported", "refuted", "inconclusive", "not tested"]
 
@@ -362,7 +359,7 @@ def _split(name: str, sample: Sample, metric: str, threshold: float) -> Iterator
 
     That an arm works in the upper ones is said where the threshold lies between the groups.
     """
-    found = modes(sample.values, threshold) if metric in ("skill", "exact", "accuracy") else None
+    found = modes(sample.values, threshold) if metric_of(metric).kind == "share" else None
     if found is None:
         return
     seeds = out_of(round(found.success.mean * found.success.n), found.success.n, "seed")
@@ -383,17 +380,17 @@ def _constant(parts: Sequence[Sample]) -> Iterator[str]:
         yield f"All seeds of an arm score the same; a failure in up to {share} could be unseen."
 
 
-def verdicts(plan: "Plan", gathered: Sequence[ArmResult], frozen: Frozen) -> list[Verdict]:
+def verdicts(results: StudyResults, frozen: Frozen) -> list[Verdict]:
     """Judge the hypotheses that a call can decide, the primary ones first."""
-    from studies.experiment.contrasts import asked
-
-    study = plan.settings.study
-    outcomes = {(one.cell.task, one.cell.arm): outcome_of(plan, one) for one in gathered}
-    judged = judge(asked(plan), outcomes, frozen, study.threshold)
-    return [_with_beside(verdict, plan, outcomes, frozen) for verdict in judged]
+    plan = results.plan
+    outcomes = {(task.label, arm.name): arm for task, arm in results.arms}
+    judged = judge(plan.asked(), outcomes, frozen, plan.protocol.threshold)
+    return [_with_beside(verdict, results, outcomes, frozen) for verdict in judged]
 
 
-def _with_beside(verdict: Verdict, plan: "Plan", outcomes: Outcomes, frozen: Frozen) -> Verdict:
+def _with_beside(
+    verdict: Verdict, results: StudyResults, outcomes: Outcomes, frozen: Frozen
+) -> Verdict:
     """Note what the arms of a verdict measured beside its metric, where the study asks for it.
 
     By the seeds of the verdict, of which those that diverged count as they do there.
@@ -402,11 +399,11 @@ def _with_beside(verdict: Verdict, plan: "Plan", outcomes: Outcomes, frozen: Fro
     if verdict.status == "not tested":
         return verdict
     arms = {arm: chosen(outcomes[claim.panel, arm], seeds) for arm in claim.arms}
-    notes: list[str] = []
-    for metric in plan.study.beside:
+    plan, notes = results.plan, list[str]()
+    for metric in plan.beside:
         each = {arm: one.measured(metric, claim.lengths) for arm, one in arms.items()}
         told = [_mean(arm, values, len(arms[arm].seeds)) for arm, values in each.items() if values]
-        title = plan.study.metrics.get(metric, metric)
+        title = plan.titles.get(metric, metric)
         notes += [f"{title[:1].upper()}{title[1:]}: {', '.join(told)}."] if told else []
     return replace(verdict, notes=(*verdict.notes, *notes))
 

@@ -1,30 +1,37 @@
-"""Run a study whose plan is checked: through its runs, to its answer."""
+"""Run a study: resolve its plan, do what is missing of it, let its search add arms."""
 
 import signal
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from registry.config import hash_of, without_defaults
 from registry.errors import UnknownNameError
+from store.database import exists
+from store.ledger import Ledger
+from store.provenance import environment_facts, git_facts
 from store.results import Results
 from store.weights import ModelFiles
-from studies.analysis.choice import alternatives
-from studies.analysis.results import ArmResult, gather_results
-from studies.analysis.search import grow, points
-from studies.errors import FailedRunsError, InterruptedStudyError
-from studies.execution.scheduler import Scheduler, job_for
+from studies.analysis.gather import StoredRuns, gather
+from studies.analysis.search import is_settled, points
+from studies.errors import InterruptedStudyError
+from studies.execution.scheduler import Origin, Scheduler, job_for
+from studies.execution.trials import Trials
 from studies.exit_codes import INTERRUPTED, TERMINATED
-from studies.experiment.freeze import freeze, frozen_for
+from studies.experiment.draft import Draft
+from studies.experiment.freeze import freeze, kept_for
 from studies.experiment.plan import Plan
+from studies.experiment.resolve import resolve
+from studies.experiment.search import grow
 from studies.experiment.study import Study
+from studies.training.execute import device_facts
 
 if TYPE_CHECKING:
-    from store.records import Frozen as Kept
-    from studies.analysis.verdicts import Verdict
+    from store.records import Component, Run
 
 
 class Terminated(BaseException):
@@ -36,69 +43,101 @@ class Call:
     """How the runs of one call are done: where they are stored, who does them, what is kept."""
 
     storage: str
-    device: str
-    workers: int
-    threads: int
-    plugins: Sequence[str]
-    rerun: Sequence[str]
+    device: str = "cpu"
+    workers: int = 2
+    threads: int = 1
+    plugins: Sequence[str] = ()
+    rerun: Sequence[str] = ()
     report: Path | None = None
     save_models: bool = False
 
-    def check(self, plan: Plan) -> None:
+    def check(self, arms: Iterable[str]) -> None:
         """Refuse a call that no run could mend.
 
         Raises:
             UnknownNameError: If an arm is to be done again that the call does not ask for.
         """
+        known = list(arms)
         for arm in self.rerun:
-            if arm not in plan.arms:
-                raise UnknownNameError("arm of this call", arm, list(plan.arms))
+            if arm not in known:
+                raise UnknownNameError("arm of this call", arm, known)
 
 
-def run(plan: Plan, call: Call) -> "list[Verdict]":
-    """Do what is missing of a plan, print its answer, and return its verdicts."""
-    from store.database import make_engine
-    from store.ledger import Ledger
-    from store.provenance import environment_facts, git_facts
-    from store.results import Results
-    from studies.execution.trials import Trials
-    from studies.training.execute import device_facts
+def run(draft: Draft, call: Call) -> Plan:
+    """Do what is missing of a study; return its plan, with all arms that its search added.
 
-    call.check(plan)
-    if call.report is not None:
-        from studies.report.files import make_folder
+    A study that is stored as it is asked for is left as it is: nothing is written.
+    """
+    call.check(draft.arms)
+    plan = resolve(draft, stored_plan(call.storage, draft.study.name))
+    work = _Work(call, Ledger.create(call.storage))
+    while True:
+        if call.rerun or not _is_done(plan, call.storage):
+            work.do(plan, draft.study)
+        more = _grown(draft, plan, work)
+        if more is None:
+            return plan
+        draft, plan = more, resolve(more, plan)
 
-        make_folder(call.report)  # which may fail, and should before anything is trained
-    ledger = Ledger.create(call.storage)
-    tell_namesake(plan.study, ledger.describe_study(plan.study.name, plan.study.text))
-    facts = environment_facts({"torch": device_facts(call.device), "threads": call.threads})
-    here = Path(__file__).parent
-    provenance = {**plan.provenance, "git": git_facts(here), "device": call.device}
-    plan = replace(plan, environment_id=ledger.environment(facts), provenance=provenance)
-    trials = Trials(call.storage)
-    grown: Plan | None = plan
-    while grown is not None:
-        scheduler = Scheduler(grown, ledger, trials)
-        scheduler.recover([arm for arm in call.rerun if arm in grown.arms])
-        confirming = [number for numbers in scheduler.confirming.values() for number in numbers]
-        results = Results(call.storage)
-        kept = freeze(grown, ledger, results, confirming)
-        results.close()
+
+def stored_plan(storage: str, study: str) -> Plan | None:
+    """The plan of the latest call of a study; None where none is stored."""
+    if not exists(storage):
+        return None
+    with closing(Results(storage)) as results:
+        found = results.plans(study)
+        return Plan.from_data(found[-1].plan) if found else None
+
+
+def _is_done(plan: Plan, storage: str) -> bool:
+    """Is this, or what its search made of it, the plan of the latest call, and all of it done?"""
+    latest = stored_plan(storage, plan.study)
+    if latest is None or not plan.is_part_of(latest):
+        return False
+    with closing(Results(storage)) as results:
+        frozen = kept_for(plan, results) is not None
+        return frozen and StoredRuns(plan, results).complete
+
+
+class _Work:
+    """What a call shares while its plan grows: the ledger, and Optuna's mirror once it is used."""
+
+    def __init__(self, call: Call, ledger: Ledger) -> None:
+        self.call, self.ledger = call, ledger
+        self.trials: Trials | None = None
+
+    def do(self, plan: Plan, study: Study) -> None:
+        """Plan the runs of a plan, and do those that are missing."""
+        call = self.call
+        tell_namesake(study, self.ledger.describe_study(plan.study, plan.text))
+        self.ledger.keep_plan(plan.study, plan.to_data())
+        self.trials = self.trials or Trials(call.storage)
+        scheduler = Scheduler(plan, self.ledger, self.trials, self._origin(study))
+        scheduler.recover([arm for arm in call.rerun if arm in plan.arms])
+        with closing(Results(call.storage)) as results:
+            freeze(plan, self.ledger, results, scheduler.final_ids())
         remove_halves(scheduler, call.storage)
         if scheduler.unfinished():
             _conduct(scheduler, call)
-        grown = _grown(scheduler)
-    # A reader refuses a file that was moved away or deleted meanwhile.
-    make_engine(call.storage, readonly=True).dispose()
-    for arm, run_ids in scheduler.changed().items():
-        print(
-            f"note: the source of arm {arm} has changed since {len(run_ids)} of its runs (the "
-            f"first is {run_ids[0]}); --rerun {arm} does them again",
-            file=sys.stderr,
+
+    def _origin(self, study: Study) -> Origin:
+        facts = {"torch": device_facts(self.call.device), "threads": self.call.threads}
+        return Origin(
+            self.ledger.environment(environment_facts(facts)),
+            {
+                "command": words_of(study),
+                "git": git_facts(Path(__file__).parent),
+                "device": self.call.device,
+            },
         )
-    if call.save_models:
-        tell_unsaved(scheduler, call.storage)
-    return _print_answer(scheduler, kept, call)
+
+
+def words_of(study: Study) -> list[str]:
+    """What was typed for a study, as a reader is told; one of several is called by its name."""
+    words = sys.argv[1:]
+    if study.called and words and not words[0].startswith("-"):
+        return [study.name, *words[1:]]
+    return words
 
 
 def tell_namesake(study: Study, before: str | None) -> None:
@@ -116,16 +155,19 @@ def _first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-def _grown(scheduler: Scheduler) -> Plan | None:
-    """The plan with what its search adds next, which Optuna's own tools see as well."""
-    plan, search = scheduler.plan, scheduler.plan.settings.study.search
+def _grown(draft: Draft, plan: Plan, work: _Work) -> Draft | None:
+    """The study with what its search adds next, which Optuna's own tools see as well."""
+    search = plan.search
     if search is None:
         return None
-    gathered = results_of(scheduler)
-    name = f"{plan.study.name}/search/{hash_of(without_defaults(search))[:8]}"
-    directions = list(search.objectives.values())
-    scheduler.trials.keep_points(name, search.space, directions, points(plan, gathered))
-    return grow(plan, gathered)
+    with closing(Results(work.call.storage)) as stored:
+        results = gather(plan, stored)
+    reached = points(results)
+    if work.trials is not None:
+        name = f"{plan.study}/search/{hash_of(without_defaults(search))[:8]}"
+        directions = list(search.objectives.values())
+        work.trials.keep_points(name, search.space, directions, reached)
+    return grow(draft, reached) if is_settled(results) else None
 
 
 def _conduct(scheduler: Scheduler, call: Call) -> None:
@@ -141,13 +183,8 @@ def _conduct(scheduler: Scheduler, call: Call) -> None:
         with Display(scheduler.plan) as display:
             scheduler.conduct(job, call.workers, display.show)
     except (KeyboardInterrupt, Terminated) as error:
-        finished = sum(
-            run.status not in ("planned", "running")
-            for runs in scheduler.runs().values()
-            for run in runs
-        )
         told = (
-            f"stopped: {finished} of {scheduler.expected()} runs are stored; "
+            f"stopped: {scheduler.finished()} of {scheduler.expected()} runs are stored; "
             "the same command goes on from here"
         )
         code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else TERMINATED
@@ -157,84 +194,34 @@ def _conduct(scheduler: Scheduler, call: Call) -> None:
         remove_halves(scheduler, call.storage)
 
 
-def results_of(scheduler: Scheduler) -> list[ArmResult]:
-    """What the stored runs of a plan say, arm by arm."""
-    scores = scheduler.ledger.scores(scheduler.ids())
-    of_run: dict[int, list[Any]] = defaultdict(list)
-    for score in scores:
-        if not score.later:
-            of_run[score.run_id].append(score)
-    others = {
-        cell: alternatives(
-            scheduler.plan,
-            cell,
-            chosen,
-            scheduler.tried(cell),
-            [score for number in scheduler.tuning[cell] for score in of_run[number]],
-        )
-        for cell, chosen in scheduler.chosen.items()
-        if scheduler.tuning[cell]
-    }
-    return gather_results(scheduler.plan, scheduler.runs(), scores, scheduler.chosen, others)
-
-
-def _print_answer(scheduler: Scheduler, kept: "Kept", call: Call) -> "list[Verdict]":
-    from rich.console import Console
-
-    from studies.analysis.printing import print_answer, print_front, print_overall, print_verdicts
-    from studies.analysis.search import best
-    from studies.analysis.summaries import overall
-    from studies.analysis.verdicts import verdicts
-    from studies.experiment.contrasts import unasked
-
-    # Away from a terminal nobody folds lines, and a table must not be cut.
-    console = Console() if sys.stdout.isatty() else Console(width=200)
-    gathered = results_of(scheduler)
-    judged = verdicts(scheduler.plan, gathered, frozen_for(scheduler.plan, kept))
-    print_verdicts(console, judged, unasked(scheduler.plan))
-    (scheduler.plan.study.show or print_answer)(console, scheduler.plan, gathered)
-    print_overall(console, overall(scheduler.plan, gathered))
-    print_front(console, scheduler.plan, best(scheduler.plan, gathered))
-    runs = scheduler.runs()
-    stored = [run for of_cell in runs.values() for run in of_cell]
-    print(f"\n{len(stored)} runs in {call.storage}; `python -m store scores` queries them.")
-    if call.report is not None:
-        from studies.report.make import make_report
-
-        print(f"report: {make_report(scheduler.plan, call.storage, call.report)}")
-    failed = [run for run in stored if run.status == "failed"]
-    for run in failed[:5]:
-        print(f"run {run.id} ({run.task}, {run.arm}) failed: {run.reason}", file=sys.stderr)
-    if failed:
-        raise FailedRunsError(f"{len(failed)} runs failed; the same command tries them again")
-    return judged
-
-
-def remove_halves(scheduler: "Scheduler", storage: str) -> None:
+def remove_halves(scheduler: Scheduler, storage: str) -> None:
     """Remove what killed workers left half written."""
     statuses = scheduler.ledger.statuses(scheduler.ids())
     running = {number for number, status in statuses.items() if status == "running"}
     ModelFiles(storage).remove_halves(running)
 
 
-def tell_unsaved(scheduler: "Scheduler", storage: str) -> None:
-    """Say on standard error which finished runs have no weights, and how to get them."""
-    results = Results(storage)
-    try:
-        saved = {one.run_id for one in results.models(study=scheduler.plan.study.name)}
-    finally:
-        results.close()
-    lacking = Counter(
-        cell.arm
-        for cell, runs in scheduler.runs().items()
-        for run in runs
-        if run.phase == "confirm" and run.status == "done" and run.id not in saved
-    )
-    if lacking:
-        again = " ".join(f"--rerun {arm}" for arm in lacking)
-        arms = ", ".join(f"{count} of {arm}" for arm, count in lacking.items())
-        print(
-            f"note: {lacking.total()} finished runs have no saved weights ({arms}): they were "
-            f"done without --save-models; {again} does them again and keeps them",
-            file=sys.stderr,
-        )
+def changed(plan: Plan, stored: StoredRuns) -> dict[str, list[int]]:
+    """The runs of each arm that were done with another source of what they note.
+
+    Runs of an older version note less; what they do not note is not compared.
+    """
+    found: dict[str, list[int]] = {}
+    noted: dict[str | None, Sequence[Component]] = {None: ()}
+    for cell in plan.cells():
+        parts = plan.code[plan[cell].tries[0].code_hash]
+        now = {(part.kind, part.name): part.source_hash for part in parts}
+        for run in (*stored.tuning(cell), *stored.final(cell)):
+            code = run.code_hash
+            if code is not None and code not in noted:
+                noted[code] = stored.results.components(code)
+            if any(now.get((one.kind, one.name)) != one.source_hash for one in noted[code]):
+                found.setdefault(cell.arm, []).append(run.id)
+    return found
+
+
+def unsaved(plan: Plan, stored: StoredRuns) -> Mapping[str, int]:
+    """How many finished runs of each arm have no saved weights."""
+    saved = {one.run_id for one in stored.results.models(study=plan.study)}
+    done: Iterable[Run] = (run for cell in plan.cells() for run in stored.final(cell))
+    return Counter(run.arm for run in done if run.status == "done" and run.id not in saved)

@@ -1,51 +1,84 @@
-"""Conduct a study: plan its runs, keep workers at them, see tuning through to confirming."""
+"""Schedule a study: plan its runs, keep workers at them, see tuning through to confirming."""
 
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from store.records import FINISHED
+from store.records import FINISHED, PlannedRun
 from studies.errors import WorkerError
 from studies.execution.pool import WorkerPool
 from studies.execution.progress import Progress, steps_left
 from studies.execution.trials import Trials
 from studies.execution.worker import Job, is_alive, validation_nll
 from studies.experiment.plan import Cell, Plan
-from studies.experiment.settings import Setting
 from studies.experiment.tune import Chosen, Tried, by_setting, choice_of, choose
 
 if TYPE_CHECKING:
     from store.ledger import Ledger
-    from store.records import Component, PlannedRun, Run
-
 
 POLL_SECONDS = 0.25
 RECOVER_SECONDS = 5.0
 
 
-class Scheduler:
-    """Sees a planned study through; calling it again does just what is missing."""
+@dataclass(frozen=True)
+class Origin:
+    """Where runs are planned from: the machine, and what is noted with each run."""
 
-    def __init__(self, plan: Plan, ledger: "Ledger", trials: Trials) -> None:
+    environment_id: int | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Scheduler:
+    """Sees a planned study through; calling it again does just what is missing.
+
+    Args:
+        plan: The study.
+        ledger: Where its runs are planned.
+        trials: Optuna's mirror of its tuning runs.
+        origin: What is noted with the runs that are planned now.
+    """
+
+    def __init__(
+        self, plan: Plan, ledger: "Ledger", trials: Trials, origin: Origin | None = None
+    ) -> None:
         self.plan, self.ledger, self.trials = plan, ledger, trials
+        self.origin = origin or Origin()
         # One instant for the whole call: runs of its arms that it does not ask for are superseded.
         self.called_at = datetime.now(UTC)
-        self.tuning = {cell: self.submit(plan.tuning(cell)) for cell in plan.cells()}
+        self.tuning = self._submit({cell: plan.tuning(cell) for cell in plan.cells()})
         self.confirming: dict[Cell, list[int]] = {}
         self.chosen: dict[Cell, Chosen] = {}
         self.rerun: set[str] = set()
 
-    def submit(self, planned: Iterable["PlannedRun"]) -> list[int]:
+    def submit(self, planned: Iterable[PlannedRun]) -> list[int]:
         """Plan what is not there yet; return the ids of all."""
-        return self.ledger.plan(planned, called_at=self.called_at)
+        noted = [
+            replace(
+                run,
+                environment_id=self.origin.environment_id,
+                provenance={**self.origin.provenance, **run.provenance},
+            )
+            for run in planned
+        ]
+        return self.ledger.plan(noted, called_at=self.called_at) if noted else []
+
+    def _submit(self, planned: Mapping[Cell, Iterable[PlannedRun]]) -> dict[Cell, list[int]]:
+        """Plan the runs of many cells at once; return the ids of each."""
+        groups = {cell: list(runs) for cell, runs in planned.items()}
+        ids = iter(self.submit(run for runs in groups.values() for run in runs))
+        return {cell: [next(ids) for _ in runs] for cell, runs in groups.items()}
 
     def ids(self) -> list[int]:
         """The runs planned so far."""
-        groups = [*self.tuning.values(), *self.confirming.values()]
-        return [number for group in groups for number in group]
+        return [*_flat(self.tuning), *_flat(self.confirming)]
+
+    def final_ids(self) -> list[int]:
+        """The confirming runs planned so far."""
+        return _flat(self.confirming)
 
     def recover(self, rerun: Iterable[str] = ()) -> None:
         """Take back what dead workers held, plan failed runs anew, bring Optuna in line.
@@ -54,22 +87,34 @@ class Scheduler:
             rerun: Arms that are tuned and confirmed again, in place of their stored runs.
         """
         self.rerun = set(rerun)
-        for cell, numbers in self.tuning.items():
-            if cell.arm in self.rerun:
-                self.ledger.reset(numbers, FINISHED)
+        again = [cell for cell in self.tuning if cell.arm in self.rerun]
+        self._reset([number for cell in again for number in self.tuning[cell]], FINISHED)
         self.advance()
-        self.ledger.recover(self.ids(), is_alive)
-        self.ledger.reset(self.ids(), ("failed",))
-        self.chosen = {cell: one for cell, one in self.chosen.items() if one.setting is not None}
-        # Once more, so that runs planned anew carry the source and the environment of now.
-        self.submit(self.plan.known({cell: one.setting for cell, one in self.chosen.items()}))
+        taken = self.ledger.recover(self.ids(), is_alive)
+        if self._reset(self.ids(), ("failed",)) or taken or again:
+            settled = {cell: one for cell, one in self.chosen.items() if one.setting is not None}
+            self.chosen = settled
+            # Once more, so that runs planned anew carry the source and the environment of now.
+            self._submit({cell: self.plan.tuning(cell) for cell in self.plan.cells()})
+            self._submit(self._confirming_of(settled))
         self.reconcile()
+
+    def _reset(self, run_ids: Sequence[int], statuses: Sequence[str]) -> int:
+        return self.ledger.reset(run_ids, statuses) if run_ids else 0
+
+    def _confirming_of(self, chosen: Mapping[Cell, Chosen]) -> dict[Cell, list[PlannedRun]]:
+        return {
+            cell: list(self.plan.confirming(cell, one.setting))
+            for cell, one in chosen.items()
+            if one.setting is not None
+        }
 
     def reconcile(self) -> None:
         """Close the trials that no running run stands behind."""
-        tuning = [number for numbers in self.tuning.values() for number in numbers]
-        runs = self.ledger.runs(tuning)
-        self.trials.reconcile(runs, self._nlls([run.id for run in runs if run.status == "done"]))
+        runs = self.ledger.runs(_flat(self.tuning))
+        if runs:
+            done = [run.id for run in runs if run.status == "done"]
+            self.trials.reconcile(runs, self._nlls(done))
 
     def _nlls(self, run_ids: Sequence[int]) -> dict[int, float | None]:
         scores: dict[int, list[Any]] = defaultdict(list)
@@ -93,71 +138,72 @@ class Scheduler:
             ]
             if not over:
                 return statuses
-            for cell in over:
-                self.chosen[cell] = chosen = self.choose(cell)
-                if chosen.setting is not None:
-                    self._confirm(cell, chosen.setting)
+            fresh = self._choose(over)
+            self.chosen |= fresh
+            self._confirm(fresh)
 
-    def _confirm(self, cell: Cell, setting: Setting) -> None:
-        planned = list(self.plan.confirming(cell, setting))
-        self.confirming[cell] = self.submit(planned)
-        if cell.arm in self.rerun:
-            self.ledger.reset(self.confirming[cell], FINISHED)
-            self.submit(planned)
+    def _confirm(self, chosen: Mapping[Cell, Chosen]) -> None:
+        planned = self._confirming_of(chosen)
+        self.confirming |= self._submit(planned)
+        again = {cell: runs for cell, runs in planned.items() if cell.arm in self.rerun}
+        if again:
+            self._reset([one for cell in again for one in self.confirming[cell]], FINISHED)
+            self._submit(again)
 
     def choose(self, cell: Cell) -> Chosen:
         """The setting that the confirming runs of a cell get; the only one where there is one."""
-        study = self.plan.settings.study
-        if not self.tuning[cell]:
-            return Chosen(study.settings()[0])
-        tried = self.tried(cell)
-        chosen = choose(tried, study.tie, study.ties)
-        self.ledger.choose(choice_of(cell, tried, chosen, study.tie, study.ties))
+        return self._choose([cell])[cell]
+
+    def _choose(self, cells: Sequence[Cell]) -> dict[Cell, Chosen]:
+        """Choose for cells whose tuning is over, and store what was chosen and why."""
+        protocol = self.plan.protocol
+        chosen: dict[Cell, Chosen] = {}
+        for cell, tried in self._tried(cells).items():
+            if not tried:
+                chosen[cell] = Chosen(self.plan[cell].tries[0].setting)
+                continue
+            found = choose(tried, protocol.tie, protocol.ties)
+            choice = choice_of(cell, tried, found, protocol.tie, protocol.ties)
+            # One that is there already was chosen from the same runs by the same rule.
+            kept = self.ledger.choose(choice)
+            chosen[cell] = Chosen(kept.setting, kept.reason or "", kept.edges, tuple(kept.near))
         return chosen
 
     def tried(self, cell: Cell) -> list[Tried]:
         """What tuning tried for a cell, setting by setting."""
-        runs = {run.id: run for run in self.ledger.runs(self.tuning[cell])}
-        nlls = self._nlls([run.id for run in runs.values() if run.status == "done"])
-        study = self.plan.settings.study
-        ordered = [runs[number] for number in self.tuning[cell]]
-        return by_setting(study.settings(), ordered, study.tuning_seeds, nlls)
+        return self._tried([cell])[cell]
+
+    def _tried(self, cells: Sequence[Cell]) -> dict[Cell, list[Tried]]:
+        numbers = [number for cell in cells for number in self.tuning[cell]]
+        runs = {run.id: run for run in self.ledger.runs(numbers)} if numbers else {}
+        done = [number for number, run in runs.items() if run.status == "done"]
+        nlls = self._nlls(done) if done else {}
+        seeds = len(self.plan.protocol.tuning_seeds)
+        return {
+            cell: by_setting(
+                [one.setting for one in self.plan[cell].tries],
+                [runs[number] for number in self.tuning[cell]],
+                seeds,
+                nlls,
+            )
+            if self.tuning[cell]
+            else []
+            for cell in cells
+        }
 
     def unfinished(self) -> bool:
         """Is anything of the plan still to be done?"""
         return any(status not in FINISHED for status in self.advance().values())
 
-    def changed(self) -> dict[str, list[int]]:
-        """The runs of each arm that were done with another source of what they note.
-
-        Runs of an older version note less; what they do not note is not compared.
-        """
-        found: dict[str, list[int]] = {}
-        noted: dict[str | None, tuple[Component, ...]] = {None: ()}
-        for cell, runs in self.runs().items():
-            now = {(part.kind, part.name): part.source_hash for part in self.plan.parts(cell)}
-            for run in runs:
-                code = run.code_hash
-                if code is not None and code not in noted:
-                    noted[code] = self.ledger.components(code)
-                parts = noted[code]
-                if any(now.get((one.kind, one.name)) != one.source_hash for one in parts):
-                    found.setdefault(cell.arm, []).append(run.id)
-        return found
-
-    def runs(self) -> dict[Cell, list["Run"]]:
-        """All runs by cell, tuning before confirming."""
-        found = {run.id: run for run in self.ledger.runs(self.ids())}
-        return {
-            cell: [found[one] for one in (*numbers, *self.confirming.get(cell, ()))]
-            for cell, numbers in self.tuning.items()
-        }
+    def finished(self) -> int:
+        """How many runs are over."""
+        return sum(one in FINISHED for one in self.ledger.statuses(self.ids()).values())
 
     def expected(self) -> int:
         """How many runs the plan has in all, as far as it is known."""
         lost = [cell for cell, chosen in self.chosen.items() if chosen.setting is None]
         cells = len(self.tuning) - len(lost)
-        return sum(map(len, self.tuning.values())) + cells * self.plan.settings.study.seeds
+        return len(_flat(self.tuning)) + cells * self.plan.protocol.seeds
 
     def conduct(self, job: Job, workers: int, show: Callable[[Progress], None]) -> None:
         """Keep workers at the runs until all are finished.
@@ -188,8 +234,7 @@ class Scheduler:
 
     def _capacity(self) -> int:
         """How many runs there can be, whatever tuning finds."""
-        study = self.plan.settings.study
-        return len(self.tuning) * (study.seeds + len(study.settings()) * study.tuning_seeds)
+        return len(_flat(self.tuning)) + len(self.tuning) * self.plan.protocol.seeds
 
     def _replace_dead(self, pool: WorkerPool) -> None:
         """Start workers in place of those that have died, whose runs are planned again.
@@ -201,7 +246,6 @@ class Scheduler:
         if not dead:
             return
         taken = self.ledger.recover(self.ids(), is_alive)
-        self.reconcile()
         for code in dead.values():
             if not taken and code is not None and code > 0:
                 raise WorkerError(f"a worker ended with exit code {code} before it claimed a run")
@@ -218,14 +262,16 @@ class Scheduler:
 
     def unfinished_steps(self, statuses: dict[int, str]) -> Iterator[int]:
         """The steps of every run that is not finished, those that tuning still holds up too."""
-        seeds = self.plan.settings.study.seeds
         for cell, numbers in self.tuning.items():
-            config, confirming = self.plan.config(cell), self.confirming.get(cell)
-            chosen = self.chosen.get(cell)
+            confirming, chosen = self.confirming.get(cell), self.chosen.get(cell)
             lost = chosen is not None and chosen.setting is None
-            waiting = 0 if confirming is not None or lost else seeds
+            waiting = 0 if confirming is not None or lost else self.plan.protocol.seeds
             there = sum(statuses[one] not in FINISHED for one in (*numbers, *(confirming or ())))
-            yield from [0 if config.task is None else config.training.steps] * (there + waiting)
+            yield from [self.plan[cell].steps] * (there + waiting)
+
+
+def _flat(groups: Mapping[Cell, Sequence[int]]) -> list[int]:
+    return [number for numbers in groups.values() for number in numbers]
 
 
 def job_for(

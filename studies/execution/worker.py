@@ -1,5 +1,6 @@
 """A worker process: claims runs, does them, and writes what came out."""
 
+import math
 import os
 import platform
 import signal
@@ -201,8 +202,6 @@ class _Worker:
 
 def validation_nll(scores: Sequence[Any]) -> float | None:
     """The mean validation nll over answers; None where it was not measured or not finite."""
-    import math
-
     rows = [one for one in scores if one.split == "validation" and one.metric == "nll"]
     total = sum(one.n for one in rows)
     if not total or any(one.value is None for one in rows):

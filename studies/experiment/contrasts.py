@@ -159,7 +159,7 @@ def _varies(draft: Draft, difference: Difference) -> bool:
 
 def _of_size(claim: Hypothesis) -> Iterator[str]:
     """An effect that no two arms can have was most likely meant in points."""
-    if metric_of(claim.metric).ceiling == 1 and claim.smallest_effect >= 1:
+    if metric_of(claim.metric).kind == "share" and claim.smallest_effect >= 1:
         yield (
             f"{claim.metric} is a share, in which no two arms differ by 1 or more; got "
             f"smallest_effect={claim.smallest_effect:g}; five points are 0.05"
@@ -189,8 +189,7 @@ def _of_metric(draft: Draft, claim: Hypothesis, key: str) -> Iterator[Problem]:
     probes = [registry_of("probe")[probe.name] for probe in config.evaluation.probes]
     if any(probe.metrics is None for probe in probes):
         return
-    # The floor is of the task: no arm changes it.
-    usual = [one for one in METRICS if one != "floor"]
+    usual = [name for name, one in METRICS.items() if one.direction is not None]
     known = (*usual, *(metric for probe in probes for metric in probe.metrics))
     if re.split(r"[.\[]", claim.metric)[0] not in known:
         rule = (

@@ -4,8 +4,8 @@ A draft may be wrong: each config is made, and refused, by itself. `studies.expe
 makes a plan of a draft that is right.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,7 @@ class Draft:
         settings: Its settings.
         budget: The name of the budget that they are those of.
         plugins: What registers parts of it.
+        files: Paths of the file of the study and of a settings file, by "study" and "settings".
         generation: How often a search has added arms to it.
     """
 
@@ -35,6 +36,7 @@ class Draft:
     settings: Settings
     budget: str = ""
     plugins: tuple[dict[str, Any], ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
     generation: int = 0
 
     @property

@@ -52,7 +52,14 @@ def load_draft(study: Study, typed: Typed) -> Draft:
     problems = [*found.problems, *_of_other_budgets(study, budget)]
     if found.settings is None:
         raise ConfigError(problems)
-    draft = Draft(study, found.settings, budget, tuple(vars(plugin) for plugin in plugins))
+    files = {"study": study.file, "settings": typed.config}
+    draft = Draft(
+        study,
+        found.settings,
+        budget,
+        tuple(vars(plugin) for plugin in plugins),
+        {use: str(file.resolve()) for use, file in files.items() if file is not None},
+    )
     further = draft_problems(draft) + never_asked(draft, budget)
     # A rule may seem broken for what was left out; what an arm says, and names, are wrong anyway.
     problems += [

@@ -238,6 +238,7 @@ class Plan:
         generation: How often the search has added arms.
         whole: Are all arms of the study asked for?
         plugins: What registered parts of it.
+        files: The absolute paths of its own file ("study") and of a settings file ("settings").
         sources: The papers that its parts and tasks name, as arXiv numbers.
         notes: What is to be said of the call before it is run.
     """
@@ -264,6 +265,7 @@ class Plan:
     generation: int = 0
     whole: bool = True
     plugins: tuple[dict[str, Any], ...] = ()
+    files: dict[str, str] = field(default_factory=dict[str, str])
     sources: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -289,6 +291,18 @@ class Plan:
     def unasked(self) -> dict[str, str]:
         """The hypotheses that this call cannot decide, by name, each with the reason."""
         return {claim.hypothesis.name: claim.unasked for claim in self.claims if claim.unasked}
+
+    def is_part_of(self, other: "Plan") -> bool:
+        """Is it the other plan, or the one that the other's search has grown from?"""
+        if self == other:
+            return True
+        arms = {name: other.arms.get(name) for name in self.arms}
+        planned = tuple(one for one in other.planned if one.cell.arm in arms)
+        same = replace(
+            other, arms=arms, planned=planned, generation=self.generation, code=self.code,
+            frozen=self.frozen, sources=self.sources, claims=self.claims,
+        )  # fmt: skip
+        return self.search is not None and self.generation < other.generation and self == same
 
     def tuning(self, cell: Cell) -> Iterator[PlannedRun]:
         """The tuning runs of a cell: every setting on every tuning seed; none where not tuned."""

@@ -74,6 +74,7 @@ def resolve(draft: Draft, known: Plan | None = None) -> Plan:
         generation=draft.generation,
         whole=settings.only is None,
         plugins=draft.plugins,
+        files=dict(draft.files),
         sources=_papers(draft),
         notes=tuple(study.notes(draft)),
     )

@@ -1,6 +1,6 @@
 """Tuning: every arm tries the same settings, and one is chosen at trained lengths alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -103,12 +103,11 @@ def choice_of(
         }
         for one in tried
     ]
-    runs = [[one["setting"], one["runs"]] for one in told]
     return Choice(
         study=tried[0].runs[0].study,
         task=cell.task,
         arm=cell.arm,
-        search=hash_of({"tried": runs, "tolerance": tolerance, "ties": ties}),
+        search=search_of(((one["setting"], one["runs"]) for one in told), tolerance, ties),
         rule=f"lowest validation nll; within {tolerance:g} nats, the {ties}",
         setting=None if chosen.setting is None else dict(chosen.setting),
         nll=taken[0].nll if taken else None,
@@ -118,6 +117,12 @@ def choice_of(
         edges=dict(chosen.edges),
         runs=[run.id for one in taken for run in one.runs],
     )
+
+
+def search_of(tried: Iterable[tuple[Setting, Sequence[int]]], tolerance: float, ties: Ties) -> str:
+    """What identifies a search: the settings tried with the ids of their runs, and the rule."""
+    runs = [[dict(setting), list(ids)] for setting, ids in tried]
+    return hash_of({"tried": runs, "tolerance": tolerance, "ties": ties})
 
 
 def _status(runs: Sequence["Run"]) -> str:

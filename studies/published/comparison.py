@@ -8,12 +8,10 @@ from statistics import fmean, variance
 from typing import TYPE_CHECKING, Literal
 
 from store.aggregate import Interval, t_interval, t_quantile
-from studies.analysis.results import floor_of, with_diverged
 from studies.published.table import Cell, Claim, Measure, Published
 
 if TYPE_CHECKING:
-    from store.records import Score
-    from studies.analysis.results import ArmResult
+    from studies.analysis.results import Arm, StudyResults
 
 
 Outcome = Literal["agrees", "disagrees", "cannot tell"]
@@ -229,28 +227,21 @@ STORED = {"perplexity": "nll", "gradient_norm": "last_gradient", "difference": "
 """Under which name a metric of a table is stored, where it is another."""
 
 
-def cells_of(
-    table: Published, gathered: Sequence["ArmResult"], threshold: float
-) -> dict[tuple[str, str], Ours]:
+def cells_of(table: Published, results: "StudyResults") -> dict[tuple[str, str], Ours]:
     """What our runs say on each row and column of the table.
 
-    Args:
-        table: The table.
-        gathered: Its runs, arm by arm.
-        threshold: The skill at the longest trained length from which on an arm has learned. What
-            an arm that has not says at longer lengths is no answer to how far it carries.
+    What an arm that has not learned says beyond the trained lengths is no answer to how far it
+    carries.
     """
     metric = STORED.get(table.measure.metric, table.measure.metric)
     found: dict[tuple[str, str], Ours] = {}
-    for result in gathered:
-        row, column = result.cell.task, result.cell.arm
-        if row in table.rows and column in table.columns:
-            values = [in_unit(one, table.measure) for one in seeds_of(result, metric)]
-            fit = fit_of(result)
-            shortest = min(_lengths(result, metric), default=0)
-            learned = fit is None or shortest <= fit[0] or fit[1] >= threshold
-            skill = None if fit is None else fit[1]
-            found[row, column] = Ours(values, len(result.runs), skill, learned)
+    for task, arm in results.arms:
+        if task.label in table.rows and arm.name in table.columns:
+            values = [in_unit(one, table.measure) for one in seeds_of(arm, metric)]
+            fit, beyond = arm.trained_skill, min(arm.tested(metric), default=0) > task.trained[1]
+            learned = fit is None or not beyond or fit.mean >= task.threshold
+            skill = None if fit is None else fit.mean
+            found[task.label, arm.name] = Ours(values, len(arm.seeds), skill, learned)
     return found
 
 
@@ -261,49 +252,10 @@ def in_unit(value: float, measure: Measure) -> float:
     return value * 100 if measure.unit == "percent" else value
 
 
-def seeds_of(result: "ArmResult", metric: str, lengths: Sequence[int] = ()) -> list[float]:
-    """One value a seed: the mean over the tested lengths; no value where one of them has none.
-
-    A seed that diverged counts as one that learned nothing.
-    """
-    asked = set(lengths) or _lengths(result, metric)
-    found = (_mean(result.scores.get(run.id, ()), metric, asked) for run in result.runs)
-    values = [value for value in found if value is not None]
-    floors = [floor_of((metric, length), result.floors) for length in asked]
-    known = [floor for floor in floors if floor is not None]
-    floor = fmean(known) if known and len(known) == len(floors) else None
-    return with_diverged(values, result.count("diverged"), floor)
-
-
-def _lengths(result: "ArmResult", metric: str) -> set[int]:
-    every = (score for scores in result.scores.values() for score in scores)
-    return {score.length for score in _wanted(every, metric)}
-
-
-def _wanted(scores: Iterable["Score"], metric: str) -> Iterable["Score"]:
-    return (
-        one
-        for one in scores
-        if (one.split, one.metric, one.bin) == ("test", metric, None) and one.value is not None
-    )
-
-
-def _mean(scores: Iterable["Score"], metric: str, lengths: set[int]) -> float | None:
-    values = {one.length: one.value for one in _wanted(scores, metric)}
-    if not lengths or not lengths <= set(values):
-        return None
-    return fmean(value for length in lengths if (value := values[length]) is not None)
-
-
-def fit_of(result: "ArmResult") -> tuple[int, float] | None:
-    """The longest length of validation, which is the longest trained, and the mean skill there."""
-    lengths = [
-        length
-        for split, metric, length in result.values
-        if (split, metric) == ("validation", "skill")
-    ]
-    interval = result.interval("skill", max(lengths), "validation") if lengths else None
-    return None if interval is None else (max(lengths), interval.mean)
+def seeds_of(arm: "Arm", metric: str, lengths: Sequence[int] = ()) -> list[float]:
+    """One value a seed: the mean over the tested lengths; no value where one of them has none."""
+    asked = tuple(lengths) or arm.tested(metric)
+    return arm.measured(metric, asked) if asked else []
 
 
 @dataclass(frozen=True)
@@ -315,22 +267,22 @@ class Tried:
     outcome: Outcome
 
 
-def claims_of(table: Published, gathered: Sequence["ArmResult"]) -> list[Tried]:
+def claims_of(table: Published, results: "StudyResults") -> list[Tried]:
     """Every claim of the table that our runs can speak to."""
     return [
         tried
         for claim in table.claims
-        if claim.metric is not None and (tried := _tried(claim, gathered)) is not None
+        if claim.metric is not None and (tried := _tried(claim, results)) is not None
     ]
 
 
-def _tried(claim: Claim, gathered: Sequence["ArmResult"]) -> Tried | None:
-    arms = [arm for arm in (claim.column, claim.against) if arm is not None]
-    here = {one.cell.arm: one for one in gathered if one.cell.task == claim.panel}
-    if not set(arms) <= set(here):
+def _tried(claim: Claim, results: "StudyResults") -> Tried | None:
+    names = [name for name in (claim.column, claim.against) if name is not None]
+    arms = [results.arm(claim.panel or "", name) for name in names]
+    metric, lengths = claim.metric or "", claim.lengths
+    ours = [Ours(seeds_of(arm, metric, lengths), len(arm.seeds)) for arm in arms if arm is not None]
+    if len(ours) < len(arms):
         return None
-    metric = claim.metric or ""
-    ours = [Ours(seeds_of(here[arm], metric, claim.lengths), len(here[arm].runs)) for arm in arms]
     if not all(one.whole for one in ours):
         return Tried(claim, None, "cannot tell")
     interval = t_interval(ours[0].values) if len(ours) == 1 else difference_of(ours[0], ours[1])

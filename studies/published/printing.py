@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from store.aggregate import Interval, t_interval
 from studies.published.comparison import Ours, Pair, Tried, cells_of, claims_of, counts, pairs_of
-from studies.published.study import told
+from studies.published.study import POINT
 from studies.published.table import Cell, Published, load
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from studies.analysis.results import ArmResult
-    from studies.experiment.plan import Plan
+    from studies.analysis.results import StudyResults
 
 MARK = "†"
 """Stands behind a number of a paper that was not verified at its source."""
@@ -30,25 +29,21 @@ class Grid:
 Item = str | Grid
 
 
-def write(console: "Console", plan: "Plan", gathered: "list[ArmResult]", form: str) -> None:
+def write(console: "Console", results: "StudyResults", form: str) -> None:
     """Print the comparison, as "table" or as "markdown"."""
     one = _as_markdown if form == "markdown" else _on_console
-    for item in items(load(plan.study.name), plan, gathered):
+    for item in items(load(results.plan.study), results):
         one(console, item)
 
 
-def items(table: Published, plan: "Plan", gathered: "Sequence[ArmResult]") -> Iterator[Item]:
+def items(table: Published, results: "StudyResults") -> Iterator[Item]:
     """The comparison, line by line and table by table."""
-    ours, tried = (
-        cells_of(table, gathered, plan.settings.study.threshold),
-        claims_of(table, gathered),
-    )
+    ours, tried = cells_of(table, results), claims_of(table, results)
     pairs = pairs_of(table, ours)
     yield f"**{table.title}** ({table.source})"
     yield verdict(pairs, tried)
-    budget = plan.provenance.get("budget", "")
-    yield f"Budget {budget}. Different from the source:"
-    yield "\n".join(f"- {one}" for one in told(table, plan))
+    yield f"Budget {results.plan.budget}. Different from the source:"
+    yield "\n".join(note for note in results.plan.notes if note.startswith(POINT))
     for row in table.rows:
         if any(here == row for here, _ in ours):
             yield from _row(table, row, ours, [pair for pair in pairs if pair.row == row])

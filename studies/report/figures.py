@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from studies.report.findings import Findings, Front, Panel
+from studies.analysis.results import Task
+from studies.analysis.sentences import is_time
+from studies.report.findings import Findings, Front
 from studies.report.panel_figures import (
     bins,
     cost,
@@ -15,8 +17,7 @@ from studies.report.panel_figures import (
     length_curves,
     metrics,
 )
-from studies.report.style import FAINT, PAGE, SHADE, new_figure
-from studies.report.wording import COLOUR_OF
+from studies.report.style import COLOUR_OF, FAINT, PAGE, SHADE, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,22 +33,21 @@ def figures(findings: Findings) -> dict[str, Callable[[], "Figure"]]:
     shown = findings.front
     if shown is not None and shown.best and len(shown.objectives) > 1:
         drawn["front"] = lambda: pareto_front(shown)
-    for number, panel in enumerate(findings.panels, start=1):
+    for number, task in enumerate(findings.tasks, start=1):
         drawn |= {
-            f"panel{number}_{name}": lambda draw=draw, panel=panel: draw(findings, panel)
-            for name, draw in _of_panel(panel).items()
-            if any(seed.values for arm in panel.arms for seed in arm.seeds)
-            and (name != "bins" or panel.binned)
+            f"panel{number}_{name}": lambda draw=draw, task=task: draw(findings, task)
+            for name, draw in _of_task(task).items()
+            if any(seed.places for seed in task.seeds) and (name != "bins" or task.binned)
         }
     return drawn
 
 
-def _of_panel(panel: Panel) -> dict[str, "Callable[[Findings, Panel], Figure]"]:
-    """What is drawn of a panel: against length, where there are several."""
-    if not panel.has_skill:
+def _of_task(task: Task) -> dict[str, "Callable[[Findings, Task], Figure]"]:
+    """What is drawn of a task: against length, where there are several."""
+    if not task.has_skill:
         return MEASURED
-    drawn = TRAINED if len(panel.lengths) > 1 else AT_ONE_LENGTH
-    return drawn | ({"gradients": gradients} if has_gradients(panel) else {})
+    drawn = TRAINED if len(task.lengths) > 1 else AT_ONE_LENGTH
+    return drawn | ({"gradients": gradients} if has_gradients(task) else {})
 
 
 def contrasts(findings: Findings) -> "Figure":
@@ -55,11 +55,8 @@ def contrasts(findings: Findings) -> "Figure":
 
     Steps and shares have no scale in common: where both are there, all are drawn in units of δ.
     """
-    from studies.analysis.results import TIMES
-    from studies.report.wording import COLOUR_OF
-
     shown = [(one, one.effect) for one in findings.verdicts if one.effect is not None]
-    mixed = len({one.hypothesis.metric in TIMES for one, _ in shown}) > 1
+    mixed = len({is_time(one.hypothesis) for one, _ in shown}) > 1
     figure, (axes,) = new_figure(PAGE, 0.9 + 0.34 * max(1, len(shown)))
     for row, (verdict, effect) in enumerate(shown):
         delta = verdict.hypothesis.smallest_effect
@@ -85,17 +82,17 @@ def _band(row: int, delta: float) -> Any:
     return Rectangle((-delta, row - 0.32), 2 * delta, 0.64, color=SHADE, linewidth=0)
 
 
-MEASURED: dict[str, Callable[[Findings, Panel], "Figure"]] = {"metrics": metrics, "bins": bins}
-"""What is drawn of a panel whose runs are measured in a way of their own."""
+MEASURED: dict[str, Callable[[Findings, Task], "Figure"]] = {"metrics": metrics, "bins": bins}
+"""What is drawn of a task whose runs are measured in a way of their own."""
 
-TRAINED: dict[str, Callable[[Findings, Panel], "Figure"]] = {
+TRAINED: dict[str, Callable[[Findings, Task], "Figure"]] = {
     "lengths": length_curves,
     "heat_map": heat_map,
     "learning": learning_curves,
     "cost": cost,
 }
 
-AT_ONE_LENGTH: dict[str, Callable[[Findings, Panel], "Figure"]] = {
+AT_ONE_LENGTH: dict[str, Callable[[Findings, Task], "Figure"]] = {
     "final": final_skill,
     "learning": learning_curves,
     "cost": cost,

@@ -8,12 +8,13 @@ from typing import Any
 
 from store.errors import StoreError
 from store.files import replacing, writing
+from store.metrics import metric_of
 from studies.report.figures import figures
 from studies.report.findings import Findings
+from studies.report.methods import latex_table
 from studies.report.page import html_page, markdown_page
 from studies.report.provenance import bibtex
 from studies.report.style import as_written, style
-from studies.report.wording import latex_table
 
 FORMATS = ("png", "pdf")
 PAGE = "report.html"
@@ -60,7 +61,7 @@ def texts(findings: Findings, drawn: Mapping[str, str] | None = None) -> dict[st
         "scores.csv": _csv(_scores(findings)),
         "verdicts.csv": _csv(_verdicts(findings)),
         "hyperparameters.tex": latex_table(findings),
-        "references.bib": bibtex(findings) + "\n",
+        "references.bib": bibtex(findings.sources) + "\n",
         PAGE: html_page(findings, drawn)[0],
     }
 
@@ -86,20 +87,21 @@ def _csv(rows: Iterator[dict[str, Any]]) -> str:
 
 
 def _scores(findings: Findings) -> Iterator[dict[str, Any]]:
-    for panel in findings.panels:
-        for arm in panel.arms:
-            for seed in arm.seeds:
-                for (split, metric, length), value in sorted(seed.values.items()):
+    for task in findings.tasks:
+        for arm in task.arms:
+            for number, seed in arm.seeds.items():
+                for (split, metric, length), value in sorted(seed.places.items()):
+                    has_floor = metric_of(metric).floor_in is not None
                     yield {
-                        "panel": panel.label,
+                        "panel": task.label,
                         "arm": arm.name,
-                        "seed": seed.run.seed,
-                        "run_id": seed.run.id,
+                        "seed": number,
+                        "run_id": seed.run and seed.run.id,
                         "split": split,
                         "length": length,
                         "metric": metric,
                         "value": value,
-                        "floor": panel.floor(length) if metric == "accuracy" else None,
+                        "floor": task.blind_guess(length) if has_floor else None,
                     }
 
 

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,20 +11,19 @@ from typing import TYPE_CHECKING
 from registry.errors import ConfigError, Problem
 from store.files import writing
 from store.results import Results
-from studies.cli.recall import plan_behind
+from studies.analysis.sentences import ORDER, claims, counts, sentence
+from studies.experiment.plan import Plan, latest_plan
 from studies.report.figures import effects, figures
-from studies.report.findings import Findings
-from studies.report.make import findings_of
+from studies.report.findings import Findings, findings_of
 from studies.report.numbers import plain
 from studies.report.page import environment
 from studies.report.style import as_written, style
-from studies.report.wording import ORDER, claims, counts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from studies.analysis.verdicts import Verdict
     from studies.experiment.plan import Plan
-    from studies.statistics import Verdict
 
 CAPTION = "Effects in units of the smallest effect of interest, with intervals"
 FIRST = "The first figure of the report"
@@ -91,25 +91,25 @@ class Entry:
 
     @property
     def tally(self) -> list[int]:
-        """How many primary claims came to each status, in the order of `wording.ORDER`."""
+        """How many primary claims came to each status, in the order of `sentences.ORDER`."""
         return [sum(one.status == status for one in self.primary) for status in ORDER]
 
     @property
     def alone(self) -> list[tuple[str, float]]:
         """What a study of one arm and one seed, which compares nothing, measured."""
-        seeds = [seed for p in self.findings.panels for arm in p.arms for seed in arm.seeds]
+        seeds = [seed for task in self.findings.tasks for seed in task.seeds]
         if len(seeds) != 1 or self.findings.verdicts:
             return []
-        (panel,) = self.findings.panels
-        own = {metric: value for (_, metric, _), value in seeds[0].values.items()}
-        return [(panel.titles.get(one, one), own[one]) for one in panel.metrics if one in own]
+        (task,) = self.findings.tasks
+        own = {metric: value for (_, metric, _), value in seeds[0].places.items()}
+        return [(task.title_of(one), own[one]) for one in task.metrics if one in own]
 
     @property
     def basis(self) -> str:
         """What stands behind it, and what a reader must not take it for."""
-        panels = self.findings.panels
-        there = sum(seed.ended for p in panels for arm in p.arms for seed in arm.seeds)
-        told = [f"Study `{self.findings.study}`, budget {self.budget}: {counts(self.findings)}."]
+        tasks = self.findings.tasks
+        there = sum(seed.ended for task in tasks for seed in task.seeds)
+        told = [f"Study `{self.findings.study}`, budget {self.budget}: {counts(tasks)}."]
         if self.budget in NO_MEANING:
             told.append(
                 "**This budget only shows that everything works: its numbers mean nothing.**"
@@ -127,42 +127,28 @@ def entries(storages: Iterable[str], wanted: Sequence[str] = ()) -> list[Entry]:
         wanted: Names of studies; all where none is named.
 
     Raises:
-        ConfigError: If a stored call does not make a plan any more, or two databases hold one
-            study.
+        ConfigError: If two databases hold one study.
         StoreError: If a database is missing.
     """
     found: dict[str, tuple[str, Entry]] = {}
     for storage in storages:
-        results = Results(storage)
-        try:
-            names = [
-                name
-                for name in results.studies()
-                if (not wanted or name in wanted) and results.runs(study=name, phase=None)
-            ]
-            plans = [(plan_behind(name, results), _budget(name, results)) for name in names]
-        finally:
-            results.close()
-        for plan, budget in plans:
-            name = plan.study.name
+        with closing(Results(storage)) as results:
+            names = [one for one in results.studies() if not wanted or one in wanted]
+            plans = [latest_plan(results, one) for one in names if results.plans(one)]
+        for plan in plans:
+            name = plan.study
             if name in found:
                 rule = (
                     f"a study has one place on the page; {name} is in {found[name][0]} and in "
                     f"{storage}; leave one of them out"
                 )
                 raise ConfigError([Problem("--storage", rule)])
-            found[name] = storage, Entry(findings_of(plan, storage), budget, _expected(plan))
+            found[name] = storage, Entry(findings_of(plan, storage), plan.budget, _expected(plan))
     return [entry for _, entry in found.values()]
 
 
-def _budget(name: str, results: Results) -> str:
-    runs = results.runs(study=name, phase=None)
-    latest = max(runs, key=lambda run: (run.created_at, run.id))
-    return str(latest.provenance.get("budget", "unknown"))
-
-
-def _expected(plan: "Plan") -> int:
-    return len(plan.cells()) * plan.settings.study.seeds
+def _expected(plan: Plan) -> int:
+    return len(plan.cells()) * plan.protocol.seeds
 
 
 def write_overview(
@@ -205,18 +191,12 @@ def _written(
         claims=claims,
         pictures=pictures,
         command=command,
-        said=_said,
+        said=sentence,
         num=plain,
         waiting=[(name, about) for name, about in known if name not in told],
     )
     out.write_text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", encoding="utf-8")
     return out
-
-
-def _said(verdict: "Verdict") -> str:
-    from studies.statistics import sentence
-
-    return sentence(verdict)
 
 
 def _figure(entry: Entry) -> "tuple[Figure, str] | None":

@@ -6,26 +6,27 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from studies.report import wording
+from store.metrics import metric_of
+from studies.analysis.phrases import decimals
+from studies.analysis.printing import caption
+from studies.analysis.results import Task
+from studies.analysis.sentences import answer, arm_sentence, contrast_name, counts, sentence
 from studies.report.figures import figures
-from studies.report.findings import Findings, Panel
+from studies.report.findings import Findings
+from studies.report.methods import methods
 from studies.report.numbers import Numbers, plain
 from studies.report.provenance import bibtex
 from studies.report.style import as_written, style
-from studies.report.wording import methods
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from matplotlib.figure import Figure
 
-    from studies.statistics import Verdict
+    from studies.analysis.verdicts import Verdict
 
 
-METRICS = {
-    "skill": "Skill (0 = best blind guess, 1 = all right); mean ± half of the 95 % t-interval",
-    "accuracy": "Accuracy (share of right answers)",
-    "exact": "Exact match (share of sequences with every answer right)",
-}
+SHOWN = ("skill", "accuracy", "exact")
+"""The metrics of a trained task that have a table."""
 
 
 def html_page(findings: Findings, drawn: Mapping[str, str] | None = None) -> tuple[str, Numbers]:
@@ -68,40 +69,54 @@ def markdown_page(findings: Findings, pictures: Mapping[str, str]) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
-def metrics(panel: Panel) -> list[tuple[str, str, int | None]]:
-    """What a panel's tables show: metric, title and digits after the point."""
-    if panel.has_skill:
-        return [(metric, title, 2) for metric, title in METRICS.items()]
-    return [(metric, panel.titles.get(metric, metric), None) for metric in panel.metrics]
+def metrics(task: Task) -> list[tuple[str, str, int | None]]:
+    """What a task's tables show: metric, title and digits after the point."""
+    if task.has_skill:
+        return [(metric, _title(metric), 2) for metric in SHOWN]
+    return [(metric, task.title_of(metric), None) for metric in task.metrics]
+
+
+def _title(metric: str) -> str:
+    title = metric_of(metric).title
+    tail = "; mean ± half of the 95 % t-interval" if metric == SHOWN[0] else ""
+    return title[:1].upper() + title[1:] + tail
 
 
 def _digits(verdict: "Verdict") -> int:
     """Digits after the point of an effect, as many as its sentence has."""
-    from studies.analysis.phrases import decimals
-
     return decimals(verdict.hypothesis.smallest_effect)
 
 
 def _words(findings: Findings) -> dict[str, Any]:
-    from studies.analysis.printing import caption
-    from studies.statistics import sentence
-
+    tasks = findings.tasks
     return {
         "f": findings,
         "metrics": metrics,
-        "answer": wording.answer(findings),
-        "counts": wording.counts(findings),
-        "names": wording.contrast_name,
+        "answer": answer(tasks, findings.verdicts, findings.lines),
+        "counts": counts(tasks),
+        "names": contrast_name,
         "overall_caption": caption(findings.overall) if findings.overall else "",
+        "captions": captions,
         "digits_of": _digits,
         "said": sentence,
-        "arm_names": list(dict.fromkeys(arm.name for p in findings.panels for arm in p.arms)),
+        "arm_said": arm_sentence,
+        "arm_names": list(dict.fromkeys(arm.name for task in tasks for arm in task.arms)),
         "lost": [
-            (p.label, arm.name, s) for p in findings.panels for arm in p.arms for s in arm.lost
+            (task.label, arm.name, number, seed)
+            for task in tasks
+            for arm in task.arms
+            for number, seed in arm.lost.items()
         ],
         "methods": methods(findings),
-        "bibtex": bibtex(findings),
+        "bibtex": bibtex(findings.sources),
     }
+
+
+def captions(task: Task) -> str:
+    """What the figure of all metrics shows."""
+    if len(task.lengths) == 1:
+        return f"Every metric at length {task.lengths[0]}. Dots: every seed; lines: their mean."
+    return "Every metric against length. Thin: every seed; thick: their mean."
 
 
 def environment(autoescape: bool) -> "Environment":

@@ -6,30 +6,27 @@ from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Any
 
+from store.results import Results
 from studies.analysis.printing import cost_rows
+from studies.analysis.results import StudyResults
 from studies.experiment.overlays import leaves
 from studies.experiment.plan import Cell, Plan
-from studies.report.findings import Findings
-from studies.report.stored import Stored
-from studies.training.settings import RunConfig
 
 MACHINE = ("python", "platform", "cpu", "threads")
 """The facts of an environment that a report names."""
 
 
-def provenance(stored: Stored, storage: str) -> dict[str, str]:
+def provenance(results: StudyResults, stored: Results, storage: str) -> dict[str, str]:
     """Where and by what the runs were done; several where they differ."""
-    cells = stored.confirming.values()
-    runs = [run for of_cell in cells for run in of_cell if run.finished_at]
+    runs = [run for run in results.runs if run.finished_at]
     ended = [run.finished_at for run in runs if run.finished_at]
     facts = [
-        stored.results.environment(number)
+        stored.environment(number)
         for number in sorted({run.environment_id for run in runs if run.environment_id})
     ]
     # Arms differ in their parts, and so in their source: versions are told apart in each by itself.
-    versions = max(
-        (len({run.code_hash for run in of_cell if run.finished_at}) for of_cell in cells), default=0
-    )
+    hashes = [{run.code_hash for run in arm.runs if run.finished_at} for _, arm in results.arms]
+    versions = max(map(len, hashes), default=0)
     packages = [f"{name} {one}" for each in facts for name, one in each.get("packages", {}).items()]
     told = {
         "database": [storage],
@@ -50,41 +47,15 @@ def _commit(git: Mapping[str, Any]) -> str:
     return f"{commit[:12]} with changes" if commit and git.get("dirty") else commit[:12]
 
 
-def command_of(stored: Stored) -> str:
+def command_of(results: StudyResults) -> str:
     """What was typed for the latest of the runs."""
-    runs = [run for of_cell in stored.confirming.values() for run in of_cell]
+    plan, runs = results.plan, results.runs
     if not runs:
-        return stored.plan.study.program
+        return plan.program
     words = max(runs, key=lambda run: run.created_at).provenance.get("command", [])
-    if stored.plan.study.called and words and not words[0].startswith("-"):
-        # One of several that ran in turn is called by its name alone.
-        words = [stored.plan.study.name, *words[1:]]
-    return f"{stored.plan.study.launcher} {shlex.join(map(str, words))}".rstrip()
+    return f"{plan.launcher} {shlex.join(map(str, words))}".rstrip()
 
 
-def sources(plan: Plan) -> list[str]:
-    """The papers that the parts and tasks of the study name."""
-    found: dict[str, None] = {}
-    for cell in plan.cells():
-        for part in _classes(plan.config(cell)):
-            found |= dict.fromkeys(cited(part.__doc__ or ""))
-    return sorted(found)
-
-
-def _classes(config: RunConfig) -> Iterable[type]:
-    from registry.choices import Choice
-    from registry.registry import registry_of
-
-    holders = [("task", config.task)]
-    if config.encoder is not None:
-        kinds = type(config.encoder).model_fields
-        holders += [(kind, getattr(config.encoder, kind)) for kind in kinds]
-    for kind, chosen in holders:
-        if isinstance(chosen, Choice) and chosen.name.isidentifier():
-            yield registry_of(kind)[chosen.name]
-
-
-ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 ENTRY = re.compile(r"^@\w+\{.*?^\}$", re.DOTALL | re.MULTILINE)
 
 
@@ -102,20 +73,13 @@ def _number(entry: str) -> str:
     return found[1]
 
 
-def cited(text: str) -> list[str]:
-    """The arXiv numbers in a text, in their order."""
-    return list(dict.fromkeys(ARXIV.findall(text)))
-
-
-def bibtex(findings: Findings) -> str:
-    """The entries of every paper that a part or a task of the study names as its source.
+def bibtex(sources: Iterable[str]) -> str:
+    """The entries of papers, by their arXiv numbers.
 
     A paper that we have no entry for is named in a comment.
     """
     entries = known()
-    return "\n\n".join(
-        entries.get(number, f"% no entry for arXiv:{number}") for number in findings.sources
-    )
+    return "\n\n".join(entries.get(number, f"% no entry for arXiv:{number}") for number in sources)
 
 
 ENCODER = "encoder."
@@ -129,26 +93,23 @@ def differences(plan: Plan) -> list[tuple[str, Mapping[str, Any]]]:
     first: dict[str, Cell] = {}
     for cell in plan.cells():
         first.setdefault(cell.arm, cell)
-    flat = {arm: dict(leaves(plan.config(cell).plain())) for arm, cell in first.items()}
-    changed = sorted({key for label in plan.labels() for key in _changed(plan, label)})
+    flat = {arm: dict(leaves(plan[cell].config)) for arm, cell in first.items()}
+    changed = sorted({key for label in plan.tasks for key in _changed(plan, label)})
     rows: list[tuple[str, Mapping[str, Any]]] = [
         (key, {arm: _shown(one.get(key)) for arm, one in flat.items()}) for key in changed
     ]
-    costs = {arm: cost_rows(plan.config(cell)) for arm, cell in first.items()}
+    costs = {arm: cost_rows(plan[cell].costs) for arm, cell in first.items()}
     heads = dict.fromkeys(head for one in costs.values() for head in one)
     rows += [(head, {arm: one.get(head, "") for arm, one in costs.items()}) for head in heads]
-    match = plan.settings.study.match
-    if match is not None:
-        reference = plan.reference
-        told = {arm: "reference" if arm == reference else "matched" for arm in first}
-        rows.append((f"matched: {match}", told))
+    if plan.match is not None:
+        told = {arm: "reference" if arm == plan.reference else "matched" for arm in first}
+        rows.append((f"matched: {plan.match}", told))
     return rows
 
 
 def _changed(plan: Plan, label: str) -> list[str]:
     """The keys in which arms of one panel differ; one without an encoder has none of its keys."""
-    here = [cell for cell in plan.cells() if cell.task == label]
-    flat = [dict(leaves(plan.config(cell).plain())) for cell in here]
+    flat = [dict(leaves(plan[cell].config)) for cell in plan.cells(label)]
     built = [one for one in flat if any(key.startswith(ENCODER) for key in one)]
     keys = {key for one in flat for key in one}
     return [
@@ -170,8 +131,8 @@ def _shown(value: Any) -> str:
 
 def shared(plan: Plan) -> dict[str, str]:
     """The settings that every run shares, under dotted keys."""
-    flat = [dict(leaves(plan.config(cell).plain())) for cell in plan.cells()]
-    tuned = {key for setting in plan.settings.study.settings() for key in setting}
+    flat = [dict(leaves(plan[cell].config)) for cell in plan.cells()]
+    tuned = {key for setting in plan.protocol.tried for key in setting}
     return {
         key: "none" if value is None else _shown(value)
         for key, value in flat[0].items()

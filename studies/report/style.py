@@ -14,6 +14,14 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (1, 1)))
 INK, FAINT, SHADE = "#1f2430", "#8a8f9c", "#eceef2"
 
+COLOUR_OF = {
+    "supported": "#00785a",
+    "refuted": "#b3261e",
+    "inconclusive": "#8a5a00",
+    "not tested": "#6b7080",
+}
+"""The colour of each status of a verdict."""
+
 COLUMN, PAGE = 3.35, 6.9
 """Widths in inches: one column of a two-column paper, and its whole text width."""
 

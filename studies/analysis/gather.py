@@ -1,0 +1,198 @@
+"""Make the results of a study from its plan and the stored rows; nothing is planned or written."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from store.metrics import metric_of
+from studies.analysis.choice import alternatives, tried_settings
+from studies.analysis.phrases import fit_title
+from studies.analysis.results import Arm, Curve, Measure, Place, Seed, StudyResults, Task
+from studies.experiment.plan import Cell, Plan
+from studies.experiment.tune import search_of
+
+if TYPE_CHECKING:
+    from store.records import Choice, PlannedRun, Run, Score
+    from store.results import Results
+
+Key = tuple[str, str, str, int, str]
+
+RESULTS = ("done", "diverged", "not_applicable")
+"""The statuses of runs that need not be done again; one that failed is tried by the next call."""
+
+SPLITS = ("train", "validation", "test")
+"""Where one length is measured in several of them, the later one decides."""
+
+
+class StoredRuns:
+    """The runs of a plan that a database holds, with what tuning chose.
+
+    Args:
+        plan: The study with its settings.
+        results: The database.
+    """
+
+    def __init__(self, plan: Plan, results: "Results") -> None:
+        self.plan, self.results = plan, results
+        found = results.runs(study=plan.study, phase=None)
+        # Of runs with one config, such as those of a plug-in's older source, the newest counts.
+        self._known = {_key(run): run for run in found}
+        self._choices = {
+            (one.task, one.arm, one.search): one for one in results.choices(plan.study)
+        }
+
+    def _found(self, planned: Iterable["PlannedRun"]) -> list["Run"]:
+        return [self._known[key] for key in map(_key, planned) if key in self._known]
+
+    def tuning(self, cell: Cell) -> list["Run"]:
+        """The tuning runs of a cell that are there."""
+        return self._found(self.plan.tuning(cell))
+
+    def choice(self, cell: Cell) -> "Choice | None":
+        """What tuning chose for a cell; None where nothing is tuned, or tuning is not over."""
+        planned, runs = self.plan[cell], self.tuning(cell)
+        seeds = len(self.plan.protocol.tuning_seeds)
+        if len(runs) < len(planned.tries) * seeds:
+            return None
+        ids = [run.id for run in runs]
+        tried = [
+            (one.setting, ids[place * seeds : (place + 1) * seeds])
+            for place, one in enumerate(planned.tries)
+        ]
+        search = search_of(tried, self.plan.protocol.tie, self.plan.protocol.ties)
+        return self._choices.get((cell.task, cell.arm, search))
+
+    def final(self, cell: Cell) -> list["Run"]:
+        """The final runs of a cell that are there; none where it has no setting so far."""
+        planned = self.plan[cell]
+        if not planned.tuned:
+            return self._found(self.plan.confirming(cell, planned.tries[0].setting))
+        choice = self.choice(cell)
+        if choice is None or choice.setting is None:
+            return []
+        return self._found(self.plan.confirming(cell, choice.setting))
+
+    @property
+    def complete(self) -> bool:
+        """Is nothing left to be done, and nothing worth trying again?"""
+        for cell in self.plan.cells():
+            planned, choice, final = self.plan[cell], self.choice(cell), self.final(cell)
+            if any(run.status not in RESULTS for run in (*self.tuning(cell), *final)):
+                return False
+            chosen = not planned.tuned or (choice is not None and choice.setting is not None)
+            if len(final) < self.plan.protocol.seeds and (chosen or choice is None):
+                return False
+        return True
+
+    @cached_property
+    def scores(self) -> Mapping[int, list["Score"]]:
+        """The scores of every run of the study, by run."""
+        found: dict[int, list[Score]] = defaultdict(list)
+        for score in self.results.scores(study=self.plan.study, phase=None):
+            found[score.run_id].append(score)
+        return found
+
+    @cached_property
+    def curves(self) -> Mapping[int, Mapping[str, Curve]]:
+        """The training curves of every final run of the study, by run and metric."""
+        found: dict[int, dict[str, Curve]] = defaultdict(lambda: defaultdict(list))
+        for point in self.results.curves(study=self.plan.study):
+            if point.value is not None:
+                found[point.run_id][point.metric].append((point.step, point.value))
+        return found
+
+
+def gather(plan: Plan, results: "Results") -> StudyResults:
+    """What is stored of a plan."""
+    stored = StoredRuns(plan, results)
+    tasks = dict.fromkeys(cell.task for cell in plan.cells())
+    return StudyResults(plan, [_task(stored, plan.cells(task)) for task in tasks])
+
+
+def _task(stored: StoredRuns, cells: Sequence[Cell]) -> Task:
+    plan, first = stored.plan, stored.plan[cells[0]]
+    task = plan.tasks[first.cell.task]
+    until = first.until if first.scored else None
+    return Task(
+        label=task.label,
+        title=task.title or task.label,
+        task=task.name,
+        trained=first.trained,
+        steps=first.steps,
+        lengths=sorted({one for cell in cells for one in plan[cell].tested}),
+        scored=first.scored,
+        arms=[_arm(stored, cell) for cell in cells],
+        titles=plan.titles,
+        fit="" if until is None else fit_title(until.metric, until.value),
+        threshold=plan.protocol.threshold,
+    )
+
+
+def _arm(stored: StoredRuns, cell: Cell) -> Arm:
+    planned, choice = stored.plan[cell], stored.choice(cell)
+    longest = planned.longest if planned.scored else None
+    reason = ""
+    if planned.tuned:
+        reason = "tuning is not over" if choice is None else choice.reason or ""
+    return Arm(
+        seeds={run.seed: _seed(stored, run, longest) for run in stored.final(cell)},
+        longest_trained=longest,
+        reason=reason,
+        name=cell.arm,
+        lengths=planned.tested,
+        choice=choice,
+        tuning=[] if choice is None else tried_settings(choice, stored.tuning(cell)),
+        alternatives=[] if choice is None else alternatives(choice, planned.beyond, stored.scores),
+        remark=stored.plan.arms[cell.arm].remark,
+    )
+
+
+def _seed(stored: StoredRuns, run: "Run", longest: int | None) -> Seed:
+    own = [one for one in stored.scores[run.id] if not one.later]
+    values: dict[Measure, float | None] = {
+        (measure_name(one), one.length): one.value
+        for split in SPLITS
+        for one in own
+        if one.split == split
+    }
+    return Seed(
+        run.status,
+        values,
+        None if longest is None else values.get(("skill", longest)),
+        frozenset(
+            (one.metric, one.length)
+            for one in own
+            if metric_of(one.metric).kind == "time" and one.correct == 0
+        ),
+        run,
+        _places(own),
+        _bins(own),
+        stored.curves.get(run.id, {}),
+        _places(one for one in stored.scores[run.id] if one.later),
+    )
+
+
+def measure_name(score: "Score") -> str:
+    """The name of what was measured; one of several bins is `metric[bin]`."""
+    return score.metric if score.bin is None else f"{score.metric}[{score.bin}]"
+
+
+def _places(scores: Iterable["Score"]) -> dict[Place, float]:
+    return {
+        (one.split, one.metric, one.length): one.value
+        for one in scores
+        if one.value is not None and one.bin is None
+    }
+
+
+def _bins(scores: Iterable["Score"]) -> dict[Measure, Curve]:
+    found: dict[Measure, Curve] = defaultdict(list)
+    for one in scores:
+        if one.split == "test" and one.bin is not None and one.value is not None:
+            found[one.metric, one.length].append((one.bin, one.value))
+    return {measure: sorted(points) for measure, points in found.items()}
+
+
+def _key(run: "Run | PlannedRun") -> Key:
+    return run.task, run.arm, run.phase, run.seed, run.config_hash

@@ -1,0 +1,87 @@
+"""What is printed at the end of a call: notes, verdicts, tables, what failed."""
+
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from store.results import Results
+from studies.analysis.gather import StoredRuns, gather
+from studies.analysis.printing import print_answer, print_front, print_overall, print_verdicts
+from studies.analysis.results import StudyResults
+from studies.analysis.search import best
+from studies.analysis.summaries import overall
+from studies.analysis.verdicts import Verdict, verdicts
+from studies.errors import FailedRunsError
+from studies.execution.running import Call, changed, unsaved
+from studies.experiment.freeze import frozen_for, kept_for
+from studies.experiment.hypothesis import Frozen
+from studies.experiment.plan import Plan
+from studies.experiment.study import Study
+
+if TYPE_CHECKING:
+    from store.records import Run
+
+FEW = 5
+"""So many failed runs are told one by one."""
+
+
+def tell_answer(study: Study, plan: Plan, call: Call) -> list[Verdict]:
+    """Print what is stored of a plan, make its report where one is asked for; return its verdicts.
+
+    Raises:
+        FailedRunsError: If some of its runs failed.
+    """
+    with closing(Results(call.storage)) as results:
+        stored = StoredRuns(plan, results)
+        _tell_notes(plan, stored, call)
+        kept, found = kept_for(plan, results), gather(plan, results)
+        frozen = Frozen((), ()) if kept is None else frozen_for(plan, kept)
+        cells = plan.cells()
+        runs = [run for cell in cells for run in (*stored.tuning(cell), *stored.final(cell))]
+    judged = _tell_results(study, found, frozen)
+    print(f"\n{len(runs)} runs in {call.storage}; `python -m store scores` queries them.")
+    if call.report is not None:
+        from studies.report.make import make_report
+
+        print(f"report: {make_report(plan, call.storage, call.report)}")
+    _refuse_failed([run for run in runs if run.status == "failed"])
+    return judged
+
+
+def _tell_notes(plan: Plan, stored: StoredRuns, call: Call) -> None:
+    """Say on standard error what a reader of the answer must know, and how it is mended."""
+    for arm, run_ids in changed(plan, stored).items():
+        print(
+            f"note: the source of arm {arm} has changed since {len(run_ids)} of its runs (the "
+            f"first is {run_ids[0]}); --rerun {arm} does them again",
+            file=sys.stderr,
+        )
+    lacking = unsaved(plan, stored) if call.save_models else {}
+    if lacking:
+        again = " ".join(f"--rerun {arm}" for arm in lacking)
+        arms = ", ".join(f"{count} of {arm}" for arm, count in lacking.items())
+        print(
+            f"note: {sum(lacking.values())} finished runs have no saved weights ({arms}): they "
+            f"were done without --save-models; {again} does them again and keeps them",
+            file=sys.stderr,
+        )
+
+
+def _tell_results(study: Study, results: StudyResults, frozen: Frozen) -> list[Verdict]:
+    # Away from a terminal nobody folds lines, and a table must not be cut.
+    console = Console() if sys.stdout.isatty() else Console(width=200)
+    judged = verdicts(results, frozen)
+    print_verdicts(console, judged, results.plan.unasked())
+    (study.show or print_answer)(console, results)
+    print_overall(console, overall(results))
+    print_front(console, results, best(results))
+    return judged
+
+
+def _refuse_failed(failed: "list[Run]") -> None:
+    for run in failed[:FEW]:
+        print(f"run {run.id} ({run.task}, {run.arm}) failed: {run.reason}", file=sys.stderr)
+    if failed:
+        raise FailedRunsError(f"{len(failed)} runs failed; the same command tries them again")
