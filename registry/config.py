@@ -280,7 +280,7 @@ def _unfit_for_the_future(
     position: Any, mask: Any, chosen: Mapping[str, Choice]
 ) -> Iterator[Problem]:
     """A position that is right for earlier keys alone, under a mask that shows later ones."""
-    if not position.causal_only or _is_within_causal(mask):
+    if not position.causal_only or not mask.looks_ahead():
         return
     rule = (
         f"{chosen['position']} is right for keys up to the query alone, and the mask "
@@ -289,20 +289,6 @@ def _unfit_for_the_future(
         "position for both directions"
     )
     yield Problem("position", rule, str(chosen["position"]))
-
-
-LONGEST = 1024
-"""Length up to which cells are looked at, where the algebra does not settle a question."""
-
-
-def _is_within_causal(mask: Any) -> bool:
-    """By the laws of the algebra, or cell by cell: window(left=8, right=0) is a rule of its own."""
-    from variants.masks import Causal
-
-    if mask & Causal() == mask:
-        return True
-    later = (mask & ~Causal()).dense(1, mask.holds()[1], LONGEST, LONGEST)
-    return not bool(later.any())
 
 
 def _build(kind: str, chosen: Mapping[str, Choice], dims: "Dims") -> Any:

@@ -48,6 +48,32 @@ def mean_of(values: Sequence[float]) -> float:
     return values[0] if len(set(values)) == 1 else math.fsum(values) / len(values)
 
 
+@dataclass(frozen=True)
+class Held:
+    """How far an arm holds a level, along growing lengths.
+
+    `last_length_above` is the last length before which, and at which, it is not below the level;
+    `first_length_below` the length after it, if it is below there. `unmeasured` is that length if
+    nothing was measured there instead, such as beyond a table of positions.
+    """
+
+    last_length_above: int | None = None
+    first_length_below: int | None = None
+    unmeasured: int | None = None
+
+
+def held(means: Iterable[tuple[int, float | None]], level: float) -> Held:
+    """Follow the means at growing lengths, None where nothing was measured, down to a level."""
+    above = None
+    for length, mean in means:
+        if mean is None:
+            return Held(above, unmeasured=length)
+        if mean < level:
+            return Held(above, first_length_below=length)
+        above = length
+    return Held(above)
+
+
 def wilson(k: int, n: int, level: float = 0.95) -> Interval:
     r"""Return the share k of n with its Wilson score interval; `mean` is k / n.
 

@@ -3,22 +3,23 @@
 import gc
 import json
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from itertools import groupby, takewhile
+from itertools import groupby
 from typing import Any, TypeAlias, cast
 
 from sqlalchemy import ColumnElement, Float, Select, case, exists, func, select
 from sqlalchemy import cast as sql_cast
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
-from store.aggregate import mean_of, t_interval
+from store.aggregate import Held, held, mean_of, t_interval
 from store.configs import leaves_of, option_key, varying
 from store.errors import StoreError, nearest
+from store.metrics import metric_of
 from store.models import ConfigRow, RunRow, ScoreRow
-from store.records import FINISHED, Cost, Failure, Reach, Summary
+from store.records import FINISHED, MEASURED, Cost, Failure, Reach, Summary
 from store.where import (
     KINDS,
     RUN_COLUMNS,
@@ -328,20 +329,6 @@ def _regular(places: list[int]) -> Places:
 
 LEVEL = 0.95
 METHOD = "t, 95 %"
-# Nearer to 1 the floor follows from a difference of nearly equal numbers.
-MOST_SKILL = 0.999
-
-
-@dataclass(frozen=True)
-class Floors:
-    """What is known of the accuracy of a blind guess, by task, split and length."""
-
-    tasks: Mapping[int, Any]
-    known: Mapping[tuple[Any, str, int], float]
-
-    def of(self, config: int, split: str, length: int) -> float | None:
-        """Return the floor of a config."""
-        return self.known.get((self.tasks[config], split, length))
 
 
 def summaries(session: Session, selection: Selection, by: Sequence[str]) -> list[Summary]:
@@ -351,9 +338,10 @@ def summaries(session: Session, selection: Selection, by: Sequence[str]) -> list
 
 def summarized(session: Session, groups: Mapping[Key, Group], by: Sequence[str]) -> list[Summary]:
     """Return the mean of each of these groups with its interval over seeds."""
-    leaves = leaves_of(session, {one for group in groups.values() for _, one in group.sources})
-    mixed = mixtures(groups, by, leaves)
-    floors = _floors(session, leaves, by)
+    configs = {config for group in groups.values() for _, config in group.sources}
+    mixed = mixtures(groups, by, leaves_of(session, configs))
+    stored = {metric_of(metric).floor_in for _, _, metric in groups} - {None}
+    floors = _stored_floors(session, stored) if "length" in by and stored else {}
     return [
         _summary(key, group, by, _floor(key, group, by, floors), mixed[key])
         for key, group in groups.items()
@@ -382,114 +370,88 @@ def _summary(
     )
 
 
-def _floor(key: Key, group: Group, by: Sequence[str], floors: Floors) -> float | None:
-    """The accuracy of the best blind guess: the mean over what the group is of."""
+def _floor(
+    key: Key, group: Group, by: Sequence[str], floors: Mapping[tuple[Any, ...], float | None]
+) -> float | None:
+    """Return what a model scores that learned nothing: the mean over what the group is of."""
     names, split, metric = key
-    if metric == "skill":
-        return 0.0
-    if metric != "accuracy" or not floors.known:
+    known_of = metric_of(metric)
+    if known_of.floor_in is None:
+        return known_of.floor
+    if "length" not in by:
         return None
-    length = names[by.index("length")]
-    found = [floors.of(config, split, length) for _, config in group.sources]
+    place = (known_of.floor_in, split, names[by.index("length")])
+    found = [floors.get((config, *place)) for _, config in group.sources]
     known = [floor for floor in found if floor is not None]
     return sum(known) / len(known) if len(known) == len(found) else None
 
 
-def _floors(
-    session: Session, configs: Mapping[int, Mapping[str, Any]], by: Sequence[str]
-) -> Floors:
-    """The floors, from one run of each config.
+def _stored_floors(
+    session: Session, metrics: Set[str | None]
+) -> dict[tuple[Any, ...], float | None]:
+    """Return the floors that are scores themselves, by config, metric, split and length.
 
-    They follow from accuracy a and skill s = (a - floor) / (1 - floor). Configs with the same task
-    have the same floors, so one that was solved learns it from one that was not.
+    They are those of a task, so one run of a config tells them for all.
     """
-    found: dict[tuple[Any, str, int], list[float]] = {}
-    tasks: dict[int, Any] = {}
-    for config, split, length, floor in session.execute(_measured()) if "length" in by else ():
-        tasks = tasks or {number: _task(options) for number, options in configs.items()}
-        if config in tasks:
-            found.setdefault((tasks[config], split, length), []).append(floor)
-    return Floors(tasks, {key: sum(values) / len(values) for key, values in found.items()})
-
-
-def _measured() -> Select[*tuple[Any, ...]]:
-    first = select(func.min(RunRow.id)).where(RunRow.status == "done").group_by(RunRow.config_id)
-    accuracy, skill = aliased(ScoreRow), aliased(ScoreRow)
-    query = select(
-        RunRow.config_id,
-        accuracy.split,
-        accuracy.length,
-        (accuracy.value - skill.value) / (1 - skill.value),
+    runs = (
+        select(RunRow.config_id, func.min(RunRow.id).label("run_id"))
+        .where(RunRow.status.in_(MEASURED))
+        .group_by(RunRow.config_id)
+        .subquery()
     )
-    # The skill comes first: where no run has one, nothing more is looked for.
-    query = query.join(skill, skill.run_id == RunRow.id)
-    query = query.join(accuracy, accuracy.run_id == skill.run_id + 0)
-    same = (skill.split == accuracy.split, skill.length == accuracy.length)
-    whole = (accuracy.bin.is_(None), skill.bin.is_(None))
-    kinds = (accuracy.metric == "accuracy", skill.metric == "skill", skill.value < MOST_SKILL)
-    return query.where(RunRow.id.in_(first), *same, *whole, *kinds)
-
-
-def _task(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    names = sorted(name for name in options if name.split(".")[0] == "task")
-    return tuple((name, option_key(options, name)) for name in names)
-
-
-ARM = ("study", "task", "arm")
+    place = (ScoreRow.metric, ScoreRow.split, ScoreRow.length)
+    query = select(runs.c.config_id, *place, ScoreRow.value)
+    query = query.join(ScoreRow, ScoreRow.run_id == runs.c.run_id)
+    query = query.where(ScoreRow.metric.in_(metrics), ScoreRow.value.is_not(None))
+    query = query.where(ScoreRow.bin.is_(None), ScoreRow.shift.is_(None))
+    return {tuple(row[:4]): row[4] for row in session.execute(query)}
 
 
 def reaches(session: Session, selection: Selection, level: float) -> list[Reach]:
-    """Return at which length each arm falls below a level; see `Results.below`."""
-    by = (*ARM, "length")
+    """Return how far each arm holds a level; see `Results.below`."""
+    by = (*CELL, "length")
     groups = grouped(session, selection, by)
     trained = _longest_trained(session, groups)
-    paths = {
-        cell: [key for key in keys if _length(key) >= trained.get(cell, 0)]
-        for cell, keys in groupby(groups, key=lambda key: key[0][:3])
-    }
-    held = {cell: list(takewhile(_holds(groups, level), keys)) for cell, keys in paths.items()}
-    # Intervals are worked out where a path ends, and nowhere else.
-    ends = {cell: keys[: len(held[cell]) + 1][-1] for cell, keys in paths.items() if keys}
-    last = summarized(session, {key: groups[key] for key in ends.values()}, by)
+    found: list[tuple[Cell, Held, Key]] = []
+    for cell, keys in groupby(groups, key=lambda key: key[0][:3]):
+        lengths = {length: key for key in keys if (length := key[0][-1]) >= trained.get(cell, 0)}
+        if lengths:
+            how_far = held(_means(groups, lengths), level)
+            ends = (how_far.first_length_below, how_far.last_length_above, min(lengths))
+            found.append((cell, how_far, lengths[next(end for end in ends if end is not None)]))
+    # Intervals are worked out where an arm falls, or for the last length that it holds.
+    last = summarized(session, {key: groups[key] for _, _, key in found}, by)
     return [
-        _reach(cell, [_length(key) for key in held[cell]], one, level, groups[key], trained)
-        for (cell, key), one in zip(ends.items(), last, strict=True)
+        _reach(cell, how_far, summary, level, groups[key], trained.get(cell))
+        for (cell, how_far, key), summary in zip(found, last, strict=True)
     ]
 
 
-def _length(key: Key) -> int:
-    return key[0][-1]
-
-
-def _holds(groups: Mapping[Key, Group], level: float) -> Callable[[Key], bool]:
-    def is_not_below(key: Key) -> bool:
+def _means(
+    groups: Mapping[Key, Group], lengths: Mapping[int, Key]
+) -> Iterator[tuple[int, float | None]]:
+    """Yield the mean at each length in turn; None where no seed has a value."""
+    for length, key in sorted(lengths.items()):
         values = groups[key].by_seed()
-        return bool(values) and mean_of(values) >= level
-
-    return is_not_below
+        yield length, mean_of(values) if values else None
 
 
 def _reach(
-    cell: Cell,
-    held: Sequence[int],
-    last: Summary,
-    level: float,
-    group: Group,
-    trained: Mapping[Cell, int],
+    cell: Cell, how_far: Held, last: Summary, level: float, group: Group, trained: int | None
 ) -> Reach:
-    """Say how far an arm held: `last` is where it fell, or the last length where it did not."""
-    length = last.group["length"]
-    falls_at = None if length in held else length
-    if falls_at is None:
-        verdict = f"holds to {length}"
-    elif held:
+    holds_to, falls_at = how_far.last_length_above, how_far.first_length_below
+    if falls_at is not None and holds_to is None:
+        at = "where trained" if falls_at == trained else "from the start"
+        verdict = f"below {level:g} {at}"
+    elif falls_at is not None:
         verdict = f"falls below {level:g} at {falls_at}"
     else:
-        at = "where trained" if falls_at == trained.get(cell) else "from the start"
-        verdict = f"below {level:g} {at}"
+        known = [] if holds_to is None else [f"holds to {holds_to}"]
+        missing = how_far.unmeasured
+        verdict = "; ".join([*known, *([] if missing is None else [f"not measured at {missing}"])])
     numbers = (last.mean, last.low, last.high, last.seeds)
     above = sum(value >= level for value in group.by_seed())
-    return Reach(*cell, verdict, held[-1] if held else None, falls_at, *numbers, above, last.mixed)
+    return Reach(*cell, verdict, holds_to, falls_at, *numbers, above, last.mixed)
 
 
 def _longest_trained(session: Session, groups: Mapping[Key, Group]) -> dict[Cell, int]:
@@ -530,7 +492,7 @@ def costs(session: Session, selection: Selection) -> list[Cost]:
             efficient=False,
             mixed=one.mixed,
         )
-        for one in summaries(session, selection, ARM)
+        for one in summaries(session, selection, CELL)
     ]
     rivals: dict[tuple[str, ...], list[Cost]] = {}
     for one in found:

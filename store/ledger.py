@@ -64,6 +64,7 @@ from store.models import (
 from store.queries import frozen_record, read_components, read_runs, read_scores, tuned_runs
 from store.records import (
     FINISHED,
+    MEASURED,
     STATUSES,
     Choice,
     Claim,
@@ -585,7 +586,6 @@ def _first_planned(session: Session, run_ids: list[int]) -> tuple[int, int] | No
 
 # A score is told from the others of its run by these.
 SCORE_KEY = ("split", "length", "metric", "bin", "shift")
-MEASURED = ("done", "diverged")
 
 
 def add_environment(session: Session, facts: dict[str, Any]) -> int:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 PHASES: tuple[str, ...] = ("tune", "confirm")
 FINISHED: tuple[str, ...] = ("done", "diverged", "failed", "not_applicable")
+MEASURED: tuple[str, ...] = ("done", "diverged")
+"""A run that ended like this has scores: a diverged one those of a model that learned nothing."""
 STATUSES: tuple[str, ...] = ("planned", "running", *FINISHED)
 
 
@@ -237,9 +239,9 @@ class Summary:
 
     A seed that occurs in several runs of the group counts once, with their mean. `low` and `high`
     bound the mean as `method` says, None for a single seed. `missing` counts the runs without a
-    finite value: they are in no mean. `floor` is the accuracy of the best blind guess, None where
-    it is not known. `mixed` names what else differs among the runs: then the mean is of unlike
-    things.
+    finite value: they are in no mean. `floor` is what a model scores that learned nothing: for
+    accuracy that of the best blind guess, None where it is not known. `mixed` names what else
+    differs among the runs: then the mean is of unlike things.
     """
 
     group: dict[str, Any]
@@ -260,9 +262,10 @@ class Summary:
 class Reach:
     """How far an arm holds a level: the last length at which it does, and the first it does not.
 
-    Lengths are taken in order, from the longest that was trained where the configs tell it.
-    `verdict` says it in words; `value`, `low`, `high` and `seeds` belong to `falls_at`, or to the
-    last length of all where it never falls. `seeds_above` counts the seeds at or above the level.
+    Lengths are taken in order, from the longest that was trained where the configs tell it. The
+    first at which no seed has a value ends them, and is neither. `verdict` says it in words;
+    `value`, `low`, `high` and `seeds` belong to `falls_at`, or to `holds_to` where it does not
+    fall. `seeds_above` counts the seeds at or above the level.
     """
 
     study: str

@@ -296,10 +296,10 @@ class Results:
         current: bool = True,
         **match: object,
     ) -> Records[Reach]:
-        """Return at which length the mean of each arm falls below a level.
+        """Return up to which length the mean of each arm holds a level, and where it falls below.
 
-        Lengths are taken in order from the longest that was trained; the first at which the mean
-        over seeds is below the level, or at which a value lacks in every seed, is where it falls.
+        Lengths are taken in order from the longest that was trained, up to the first at which no
+        seed has a value.
         """
         from store.grouping import reaches
 

@@ -18,7 +18,7 @@ class WorkerError(RuntimeError):
 
 
 class FailedRunsError(RuntimeError):
-    """Runs of a study failed; the same command tries them again."""
+    """Runs of a study failed; the same command retries them."""
 
 
 class InterruptedStudyError(RuntimeError):

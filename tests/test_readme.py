@@ -86,6 +86,16 @@ def test_the_readme_shows_commands_of_every_package() -> None:
     }
 
 
+def test_files_that_the_documents_name_exist() -> None:
+    documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    folders = "variants|registry|store|studies|tests|docs|examples|benchmarks"
+    path = rf"\b(?:{folders})/[\w/]+\.(?:py|yaml|md)\b"
+    named = {one for file in documents for one in re.findall(path, file.read_text("utf-8"))}
+    # `mine` is what a reader is told to make; the messages are written when tests store some.
+    to_make = {one for one in named if "mine" in one or "NAME" in one} | {"tests/messages.yaml"}
+    assert {one for one in named - to_make if not (ROOT / one).exists()} == set()
+
+
 def rows_of_tables() -> dict[str, str]:
     return dict(re.findall(r"^\| `?(\w+)`? \| (.*) \|$", README, flags=re.MULTILINE))
 

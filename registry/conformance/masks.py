@@ -82,6 +82,27 @@ def it_obeys_the_laws_of_the_algebra(subject: Subject) -> None:
 
 
 @promise()
+def what_it_says_of_later_keys_and_of_repeating_is_true(subject: Subject) -> None:
+    """`sees_later` and `repeats`, by which a mask is known not to look ahead at any length."""
+    mask: Mask = subject.make()
+    sizes, cells = _sizes(mask), _cells(mask)
+    later = torch.ones(sizes[2:]).triu(1) > 0
+    insist(mask.sees_later or not (cells & later).any(), "sees_later = False, but it sees one")
+    told = type(mask).repeats is not Mask.repeats
+    only_for(told and not mask.needs_lengths(), "it does not tell from where on it repeats itself")
+    has = mask.repeats()
+    start, size = has.start, has.start + 2 * has.step + has.reach + 2 * has.rate + 4
+    cells = mask.dense(1, HEADS, size, size).expand(1, HEADS, size, size)
+    again = cells[..., start + has.step :, start + has.step :]
+    moved = cells[..., start : size - has.step, start : size - has.step]
+    insist(torch.equal(moved, again), f"it goes on otherwise after {start} tokens: {has}")
+    far = torch.ones(size, size).triu(has.reach + 1) > 0
+    far = far[start:, start : size - has.rate]
+    near, off = cells[..., start:, start : size - has.rate], cells[..., start:, start + has.rate :]
+    insist(torch.equal(near & far, off & far), f"it goes on otherwise at a distance: {has}")
+
+
+@promise()
 def what_it_forbids_has_no_influence_in_any_backend(subject: Subject) -> None:
     """What it allows has; found by replacing each token and by the gradient of each output.
 

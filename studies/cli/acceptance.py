@@ -140,8 +140,7 @@ def _read_at_an_end(draft: "Draft") -> list[str]:
     config = draft.config(draft.cells()[0])
     if config.encoder is None or config.task is None or "answer_at" not in config.task.options():
         return []
-    seen = build_mask(config.encoder.mask).dense(1, config.encoder.n_heads, 8, 8)
-    ahead = bool(seen.expand(-1, -1, 8, 8).triu(1).any())
+    ahead = build_mask(config.encoder.mask).looks_ahead()
     told = [] if ahead else ["task.answer_at=appended"]
     place = "first" if ahead else "last"
     return [*told, f"encoder.readout={place}"] if _per_token(config) else told

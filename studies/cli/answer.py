@@ -27,7 +27,7 @@ FEW = 5
 """So many failed runs are told one by one."""
 
 
-def tell_answer(study: Study, plan: Plan, call: Call) -> list[Verdict]:
+def show_answer(study: Study, plan: Plan, call: Call) -> list[Verdict]:
     """Print what is stored of a plan, make its report where one is asked for; return its verdicts.
 
     Raises:
@@ -54,8 +54,8 @@ def _tell_notes(plan: Plan, stored: StoredRuns, call: Call) -> None:
     """Say on standard error what a reader of the answer must know, and how it is mended."""
     for arm, run_ids in changed(plan, stored).items():
         print(
-            f"note: the source of arm {arm} has changed since {len(run_ids)} of its runs (the "
-            f"first is {run_ids[0]}); --rerun {arm} does them again",
+            f"Warning: the code of arm {arm!r} changed after {len(run_ids)} of its runs (first: "
+            f"run {run_ids[0]}). Use --rerun {arm} to repeat them.",
             file=sys.stderr,
         )
     lacking = unsaved(plan, stored) if call.save_models else {}
@@ -63,8 +63,8 @@ def _tell_notes(plan: Plan, stored: StoredRuns, call: Call) -> None:
         again = " ".join(f"--rerun {arm}" for arm in lacking)
         arms = ", ".join(f"{count} of {arm}" for arm, count in lacking.items())
         print(
-            f"note: {sum(lacking.values())} finished runs have no saved weights ({arms}): they "
-            f"were done without --save-models; {again} does them again and keeps them",
+            f"Note: {sum(lacking.values())} finished runs have no saved weights ({arms}): they "
+            f"were done without --save-models. Use {again} to repeat them and keep the weights.",
             file=sys.stderr,
         )
 
@@ -84,4 +84,4 @@ def _refuse_failed(failed: "list[Run]") -> None:
     for run in failed[:FEW]:
         print(f"run {run.id} ({run.task}, {run.arm}) failed: {run.reason}", file=sys.stderr)
     if failed:
-        raise FailedRunsError(f"{len(failed)} runs failed; the same command tries them again")
+        raise FailedRunsError(f"{len(failed)} runs failed. Run the same command to retry them.")

@@ -38,7 +38,6 @@ def command(
     app = application(study, hear)
 
     def run(words: Sequence[str] | None = None) -> None:
-        # Everything typed after the module is kept with the runs.
         app(words, prog_name=study.program)
 
     return run
@@ -51,7 +50,7 @@ def _along(study: Study, axis: str | None) -> Study:
     if study.axes is None:
         from registry.errors import ConfigError, Problem
 
-        rule = f"{study.program} has no further variables to choose; leave --axis out"
+        rule = f"{study.program} has no axes; leave --axis out"
         raise ConfigError([Problem("--axis", rule, axis)])
     return study.axes.read(axis)
 
@@ -64,14 +63,14 @@ def _names(arms: str | None) -> list[str] | None:
     if not names:
         from registry.errors import ConfigError, Problem
 
-        rule = f"say which arms, joined by commas; got {arms!r}"
+        rule = f"expected a comma-separated list of arms; got {arms!r}"
         raise ConfigError([Problem("--arms", rule, arms)])
     return names
 
 
 def _run(draft: "Draft", call: "Call") -> "list[Verdict]":
     """Do what is missing of a study, and print its answer."""
-    from studies.cli.answer import tell_answer
+    from studies.cli.answer import show_answer
     from studies.execution.running import run
     from studies.training.execute import device_named
 
@@ -80,7 +79,7 @@ def _run(draft: "Draft", call: "Call") -> "list[Verdict]":
         from studies.report.files import make_folder
 
         make_folder(call.report)  # which may fail, and should before anything is trained
-    return tell_answer(draft.study, run(draft, call), call)
+    return show_answer(draft.study, run(draft, call), call)
 
 
 def application(

@@ -221,6 +221,6 @@ def _in_all(total: int, left: int, unknown: int, span: str, workers: int) -> str
     noun = "worker" if workers == 1 else "workers"
     if unknown == left:
         why = "; how long runs take is known once one is stored" if left else ""
-        return f"{told}{why}; nothing was done"
+        return f"{told}{why}. Dry run: nothing was executed."
     rest = f", without {unknown} whose time is known once one is stored" if unknown else ""
-    return f"{told} in about {span} with {workers} {noun}{rest}; nothing was done"
+    return f"{told} in about {span} with {workers} {noun}{rest}. Dry run: nothing was executed."

@@ -145,8 +145,8 @@ def tell_namesake(study: Study, before: str | None) -> None:
     asked, asks = (_first_line(text) for text in (before or "", study.text))
     if asked and asked != asks:
         print(
-            f"note: study {study.name} of this database asked until now: {asked} Its runs and "
-            "those of this call count as one study; if they are two, give one another name",
+            f"Note: study {study.name} in this database asked so far: {asked} Its runs and those "
+            "of this call count as one study; if they are two, rename one.",
             file=sys.stderr,
         )
 
@@ -184,8 +184,8 @@ def _conduct(scheduler: Scheduler, call: Call) -> None:
             scheduler.conduct(job, call.workers, display.show)
     except (KeyboardInterrupt, Terminated) as error:
         told = (
-            f"stopped: {scheduler.finished()} of {scheduler.expected()} runs are stored; "
-            "the same command goes on from here"
+            f"Interrupted: {scheduler.finished()} of {scheduler.expected()} runs finished. "
+            "Rerun the command to resume."
         )
         code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else TERMINATED
         raise InterruptedStudyError(told, code) from None

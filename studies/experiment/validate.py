@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from registry.choices import Choice, build_mask
+from registry.choices import build_mask
 from registry.config import EncoderConfig
 from registry.errors import ConfigError, Problem, UnknownNameError, nearest
 from studies.experiment.contrasts import contrast_problems, why_not_asked
@@ -16,8 +16,6 @@ from studies.experiment.plan import Cell
 from studies.training.settings import Evaluation, RunConfig, Training, task_of
 
 BY_TASK = ("vocab_size", "n_classes")
-AHEAD = 64
-"""Queries and keys that are looked at to tell whether a mask looks ahead."""
 
 
 def check_draft(draft: Draft) -> None:
@@ -158,19 +156,13 @@ def _of_run(config: RunConfig, cell: Cell) -> list[Problem]:
     if config.training.lengths_per_batch > 1 and config.encoder.pad_id != task.pad_id:
         rule = f"batches of several lengths are padded, so pad_id must be {task.pad_id}"
         problems.append(Problem("encoder.pad_id", rule, config.encoder.pad_id))
-    if task.causal and _looks_ahead(config.encoder.mask):
+    if task.causal and build_mask(config.encoder.mask).looks_ahead():
         rule = (
             f"{config.task.name} shows its answers later in the text, so no query may attend "
             "to a later key; use causal, alone or with & and another mask"
         )
         problems.append(Problem("encoder.mask", rule, str(config.encoder.mask)))
     return problems
-
-
-def _looks_ahead(mask: Choice) -> bool:
-    """May some query attend to a later key?"""
-    allowed = build_mask(mask).dense(1, 1, AHEAD, AHEAD)
-    return bool(allowed.expand(1, 1, AHEAD, AHEAD).triu(1).any())
 
 
 def _of_lengths(config: RunConfig) -> list[Problem]:

@@ -10,6 +10,7 @@ from einops import einsum
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from registry import attentions
 from variants.attentions.attention import Attention
 from variants.attentions.explicit import Explicit, Prepared
 from variants.encoder import Encoder, EncoderOutput
@@ -76,8 +77,9 @@ def check_cuttable(encoder: object) -> None:
         )
     softmax: Any = encoder.attention.softmax
     if not softmax or not isinstance(encoder.reference, Explicit):
+        softmaxes = [name for name, kind in attentions.items() if kind.softmax]
         raise ValueError(
-            "links are cut in a softmax over keys, that of explicit, sdpa, flex or chunked; got "
+            f"links are cut in a softmax over keys, that of {', '.join(softmaxes)}; got "
             f"{encoder.attention.name}"
         )
 

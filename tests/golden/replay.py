@@ -46,6 +46,7 @@ from studies.report.files import texts
 from studies.report.make import findings_of
 from studies.report.numbers import read_numbers
 from studies.training.execute import execute
+from studies.training.settings import RunConfig, task_of
 
 Case = Mapping[str, Any]
 
@@ -116,13 +117,13 @@ def _called(plan: Plan, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str
         plan = grown
         # Optuna only mirrors what is tuned, so its side is never opened.
         scheduler = Scheduler(plan, ledger, Trials.__new__(Trials))
-        _finish(ledger, scheduler.tuning, rows)
+        _finish(plan, ledger, scheduler.tuning, rows)
         scheduler.advance()
         confirming = [number for numbers in scheduler.confirming.values() for number in numbers]
         results = Results(url)
         kept = freeze(plan, ledger, results, confirming)
         results.close()
-        _finish(ledger, scheduler.confirming, rows)
+        _finish(plan, ledger, scheduler.confirming, rows)
         gathered = results_of(scheduler)
         grown = grow(plan, gathered) if plan.settings.study.search else None
     told = {
@@ -138,11 +139,15 @@ def _called(plan: Plan, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str
 
 
 def _finish(
-    ledger: Ledger, cells: Mapping[Cell, Sequence[int]], rows: Iterable[Mapping[str, Any]]
+    plan: Plan,
+    ledger: Ledger,
+    cells: Mapping[Cell, Sequence[int]],
+    rows: Iterable[Mapping[str, Any]],
 ) -> None:
     """End the planned runs that have a row."""
     known = {_key(row): row for row in rows}
-    for run in ledger.runs([number for numbers in cells.values() for number in numbers]):
+    cell_of = {number: cell for cell, numbers in cells.items() for number in numbers}
+    for run in ledger.runs(list(cell_of)):
         setting = run.provenance["setting"] if run.phase == "tune" else None
         row = known.get(_key({**vars(run), "setting": setting}))
         if run.status != "planned" or row is None:
@@ -153,12 +158,21 @@ def _finish(
             claim,
             row.get("status", "done"),
             reason=row.get("reason"),
-            scores=_records(SCORE, row.get("scores", ())),
+            scores=_scores(plan.config(cell_of[run.id]), row.get("scores", ())),
             curves=_records(CURVE, row.get("curves", ())),
             wall_seconds=row.get("seconds"),
             cpu_seconds=row.get("seconds"),
             parameters=row.get("parameters", PARAMETERS),
         )
+
+
+def _scores(config: RunConfig, values: Iterable[Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """The scores of a row, and beside each accuracy the floor of the task there."""
+    for one in _records(SCORE, values):
+        yield one
+        if (one["metric"], one.get("bin")) == ("accuracy", None) and one["value"] is not None:
+            floor = task_of(config.task).floors(one["length"]).highest
+            yield {**one, "metric": "floor", "value": floor, "correct": None}
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -197,6 +211,7 @@ def _arm(plan: Plan, result: ArmResult) -> dict[str, Any]:
         "means": {
             f"{split} {metric} {length}": _interval(result.interval(metric, length, split))
             for split, metric, length in sorted(result.values)
+            if metric != "floor"
         },
         "alternatives": [
             {"setting": one.setting, "roles": len(one.roles), "skills": dict(one.skills)}

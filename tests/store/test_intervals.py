@@ -2,7 +2,7 @@
 
 import pytest
 
-from store.aggregate import Interval, t_interval, wilson
+from store.aggregate import Held, Interval, held, t_interval, wilson
 from store.errors import StoreError
 
 
@@ -63,3 +63,20 @@ def test_a_level_lies_between_0_and_1(level: float) -> None:
         t_interval([1.0, 2.0], level)
     with pytest.raises(StoreError, match="a level lies between 0 and 1"):
         wilson(1, 2, level)
+
+
+@pytest.mark.parametrize(
+    ("means", "expected"),
+    [
+        ([(16, 0.9), (32, 0.8), (64, 0.7)], Held(32, first_length_below=64)),
+        ([(16, 0.7), (32, 0.9)], Held(None, first_length_below=16)),
+        ([(16, 0.9), (32, 0.9)], Held(32)),
+        ([(16, 0.9), (32, None), (64, 0.9)], Held(16, unmeasured=32)),
+        ([(16, None)], Held(None, unmeasured=16)),
+        ([], Held()),
+    ],
+)
+def test_an_arm_holds_up_to_the_first_length_below_or_unmeasured(
+    means: list[tuple[int, float | None]], expected: Held
+) -> None:
+    assert held(means, 0.8) == expected

@@ -46,7 +46,7 @@ def measured(arm: str, seed: int) -> list[dict[str, Any]]:
     for length, values in VALUES[arm].items():
         value = values[seed]
         skill = None if value is None else (value - 0.25) / 0.75
-        for metric, number in (("accuracy", value), ("skill", skill)):
+        for metric, number in (("accuracy", value), ("skill", skill), ("floor", 0.25)):
             row = {"split": "test", "length": length, "metric": metric, "n": 100, "value": number}
             rows.append(row)
     return rows
@@ -85,8 +85,10 @@ def test_a_summary_is_the_mean_over_seeds_with_its_interval(results: Results) ->
 
 
 def test_a_summary_tells_the_floor(results: Results) -> None:
+    floors = {"accuracy": 0.25, "skill": 0.0, "floor": 0.25}
     for one in results.summary(["arm", "length"]):
-        assert one.floor == pytest.approx(0.25 if one.metric == "accuracy" else 0.0)
+        assert one.floor == floors[one.metric]
+    assert {one.floor for one in results.summary(["arm"], metric="accuracy")} == {None}
 
 
 def test_a_summary_over_lengths_leaves_out_a_run_that_lacks_one(results: Results) -> None:
@@ -145,6 +147,50 @@ def test_the_length_at_which_an_arm_falls_is_told(results: Results) -> None:
     assert (told["alibi"].holds_to, told["alibi"].falls_at) == (64, None)
     assert told["none"].verdict == "below 0.9 where trained"
     assert (told["none"].holds_to, told["none"].falls_at) == (None, 16)
+
+
+def test_a_diverged_seed_counts_with_the_scores_that_it_is_given(
+    results: Results, ledger: Ledger, make_run: MakeRun
+) -> None:
+    (number,) = ledger.plan([make_run(2, arm="rope", config=config_of("rope"), config_hash="rope")])
+    claim = ledger.claim("w", [number])
+    assert claim is not None
+    lost = {"split": "test", "n": 100, "imputed": True}
+    scores = [
+        {**lost, "length": length, "metric": metric, "value": value}
+        for length in VALUES["rope"]
+        for metric, value in (("accuracy", 0.25), ("skill", 0.0), ("floor", 0.25))
+    ]
+    ledger.finish(claim, "diverged", reason="nan at step 3", scores=scores)
+
+    told = {one.arm: one for one in results.below(0.9)}["rope"]
+    assert (told.verdict, told.seeds, told.seeds_above) == ("below 0.9 where trained", 3, 2)
+    assert told.value == pytest.approx((1.0 + 0.98 + 0.25) / 3)
+    (one,) = results.summary(metric="accuracy", arm="rope", length=64)
+    assert (one.seeds, one.floor) == (3, 0.25)
+    assert one.mean == pytest.approx((0.85 + 0.91 + 0.25) / 3)
+    (cost,) = results.cost(arm="rope", length=64)
+    assert (cost.value, cost.wall_seconds) == (one.mean, 10.0)
+    imputed = results.scores(where="imputed == True")
+    assert {score.run_id for score in imputed} == {number}
+    assert len(imputed) == 9
+
+
+def test_where_nothing_was_measured_an_arm_is_not_said_to_fall(
+    results: Results, ledger: Ledger, make_run: MakeRun
+) -> None:
+    for seed in (0, 1):
+        claim = ledger.claim("w", ledger.plan([make_run(seed, arm="table")]))
+        assert claim is not None
+        test = {"split": "test", "metric": "accuracy", "n": 100}
+        scores = [{**test, "length": length, "value": 0.95} for length in (16, 32)]
+        ledger.finish(claim, "done", scores=[*scores, {**test, "length": 64, "value": None}])
+    (one,) = results.below(0.9, arm="table")
+    assert (one.verdict, one.holds_to, one.falls_at) == (
+        *("holds to 32; not measured at 64", 32),
+        None,
+    )
+    assert (one.value, one.seeds) == (0.95, 2)
 
 
 def test_an_arm_is_efficient_when_none_is_cheaper_and_better(results: Results) -> None:

@@ -177,7 +177,7 @@ def test_a_finished_study_says_that_its_runs_have_no_weights_and_how_to_get_them
     err = capsys.readouterr().err
     assert code == 0
     assert told in err
-    assert "--rerun rope --rerun none does them again and keeps them" in err
+    assert "--rerun rope --rerun none to repeat them" in err
     assert not (folder / "sandbox.db-models").exists()
 
 
@@ -332,7 +332,7 @@ def test_a_stopped_study_says_how_to_go_on(
     out, err = process.communicate(timeout=PATIENCE_SECONDS)
 
     assert (process.returncode, out) == (code, "")
-    assert f"of {RUNS} runs are stored; the same command goes on from here" in err
+    assert f"of {RUNS} runs finished. Rerun the command to resume." in err
     assert "Traceback" not in err
     assert running(tmp_path) == []
     assert not any(is_there(int(worker.split("/")[1])) for worker, _ in workers)
@@ -364,7 +364,7 @@ def test_a_variant_that_raises_is_a_failed_run_and_the_others_are_done(tmp_path:
     assert done.returncode == 1
     assert "RuntimeError: no such luck" in done.stderr
     assert "SystemExit: 3" in done.stderr
-    assert "4 runs failed; the same command tries them again" in done.stderr
+    assert "4 runs failed. Run the same command to retry them." in done.stderr
     assert "Traceback" not in done.stderr
     assert "broken has no result: 2 of 2 tuning runs failed." in " ".join(done.stdout.split())
     statuses = "select arm, status, count(*) from es_runs group by 1, 2"
@@ -425,7 +425,7 @@ def test_a_plan_and_a_description_do_nothing(
     described = capsys.readouterr().out
 
     assert "2 tuning + 2 confirming runs of 5 steps" in planned
-    assert "nothing was done" in planned
+    assert "Dry run: nothing was executed." in planned
     assert "Which position encodings still work" in described
     assert "learning_rates: [0.003, 0.01]" in described
     assert list(here.iterdir()) == []

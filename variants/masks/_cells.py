@@ -25,6 +25,24 @@ class Sizes:
 
 
 @dataclass(frozen=True)
+class Repeats:
+    """From where on a rule only repeats itself.
+
+    Args:
+        start: From this index on, queries and keys that both move on by `step` get the same.
+        step: See `start`.
+        reach: Beyond this distance, a key that moves away by `rate` gets the same from its query,
+            as long as both are at `start` or later.
+        rate: See `reach`.
+    """
+
+    start: int = 0
+    step: int = 1
+    reach: int = 0
+    rate: int = 1
+
+
+@dataclass(frozen=True)
 class Texts:
     """Of each batch row the index of its first real token, and the tokens from there to the last
     real one."""

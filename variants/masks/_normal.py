@@ -4,6 +4,7 @@ A combination is a boolean function of its rules. Its reduced ordered decision d
 for all combinations that the laws make equal, and shows which rules the answer depends on.
 """
 
+from collections.abc import Callable
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,27 @@ def implied(mask: "Mask") -> list["Mask"]:
     return alone + [
         rule for number, rule in enumerate(rules) if _both(rest, (number, True, False)) is False
     ]
+
+
+def rules_where(mask: "Mask", holds: Callable[["Mask"], bool]) -> "list[Mask] | bool":
+    """The rules that the mask depends on where those that do not hold allow nothing.
+
+    A truth value, where the mask depends on none there.
+    """
+    rules: list[Mask] = []
+    node = _diagram(mask, rules)
+    for number, rule in enumerate(rules):
+        if not holds(rule):
+            node = _without(node, number)
+    return node if isinstance(node, bool) else [rules[number] for number in sorted(_rules_of(node))]
+
+
+def _without(node: Node, rule: int) -> Node:
+    """The diagram where this rule allows nothing."""
+    if isinstance(node, bool):
+        return node
+    no, yes = _without(node[1], rule), _without(node[2], rule)
+    return no if node[0] == rule or no == yes else (node[0], no, yes)
 
 
 def _parted(mask: "Mask") -> tuple[list["Mask"], Node, list["Mask"]]:

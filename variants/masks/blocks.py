@@ -1,6 +1,6 @@
 """The block-diagonal mask."""
 
-from variants.masks._cells import Allowed, Index, whole
+from variants.masks._cells import Allowed, Index, Repeats, whole
 from variants.masks.mask import Mask
 
 
@@ -36,6 +36,9 @@ class Blocks(Mask):
     def __init__(self, size: int, radius: int = 0) -> None:
         self.size = whole("size", size, 1)
         self.radius = whole("radius", radius, 0)
+
+    def repeats(self) -> Repeats:
+        return Repeats(step=self.size, reach=(self.radius + 1) * self.size)
 
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
         return (query // self.size - key // self.size).abs() <= self.radius

@@ -25,6 +25,7 @@ class Causal(Mask):
     """
 
     name = "causal"
+    sees_later = False
 
     def __init__(self, align: Literal["first", "last"] | None = None) -> None:
         if align not in (None, "first", "last"):

@@ -1,6 +1,6 @@
 """The dilated mask."""
 
-from variants.masks._cells import Allowed, Index, whole
+from variants.masks._cells import Allowed, Index, Repeats, whole
 from variants.masks.mask import Mask
 
 
@@ -25,6 +25,9 @@ class Dilated(Mask):
 
     def __init__(self, rate: int) -> None:
         self.rate = whole("rate", rate, 1)
+
+    def repeats(self) -> Repeats:
+        return Repeats(rate=self.rate)
 
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
         return (query - key) % self.rate == 0

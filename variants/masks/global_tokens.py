@@ -1,6 +1,6 @@
 """Global tokens."""
 
-from variants.masks._cells import Allowed, Index, whole
+from variants.masks._cells import Allowed, Index, Repeats, whole
 from variants.masks.mask import Mask
 
 
@@ -29,6 +29,9 @@ class GlobalTokens(Mask):
 
     def __init__(self, count: int) -> None:
         self.count = whole("count", count, 0)
+
+    def repeats(self) -> Repeats:
+        return Repeats(start=self.count)
 
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
         queries_are = (query >= 0) & (query < self.count)

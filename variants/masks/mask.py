@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from variants.masks import _normal
-from variants.masks._cells import Allowed, Index, Sizes, content, first_of
+from variants.masks._cells import Allowed, Index, Repeats, Sizes, content, first_of
 from variants.masks._conversions import Forms
 from variants.masks._lowering import Lowering, Rule
 
@@ -20,6 +20,9 @@ It is raised whenever a mask could come to mean something else: what True says; 
 of two, three or four axes has; what a query that may attend to nothing gets; where indices count
 from under padding; which tokens `keep` calls real; what a mask of a given name and options allows.
 """
+
+UNTOLD = 512
+"""So far a rule is followed at least that does not tell from where on it repeats itself."""
 
 
 class Mask(Lowering, Forms):
@@ -47,6 +50,8 @@ class Mask(Lowering, Forms):
     """True: the rule depends on where the text starts, not only on distances."""
     unrestricted: ClassVar[bool] = False
     """True: the rule allows everything."""
+    sees_later: bool = True
+    """False: no query may attend to a later key, whatever the length."""
 
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
         """May the query attend to the key? The four index tensors broadcast to one another."""
@@ -108,6 +113,21 @@ class Mask(Lowering, Forms):
     def needs_lengths(self) -> bool:
         """Does the rule read the number of queries or keys?"""
         return False
+
+    def repeats(self) -> Repeats:
+        """From where on the rule only repeats itself, so that looking on shows nothing new.
+
+        A mask of your own is looked at as far as its whole numbers suggest, if it does not tell.
+        """
+        numbers = [n for n in vars(self).values() if isinstance(n, int) and n <= UNTOLD]
+        far = UNTOLD + 2 * max([0, *numbers])
+        return Repeats(start=far, reach=far)
+
+    def looks_ahead(self) -> bool:
+        """May some query attend to a later key, at whatever length?"""
+        from variants.masks._ahead import looks_ahead
+
+        return looks_ahead(self)
 
     def atoms(self) -> Iterator["Mask"]:
         """The rules that this mask combines."""

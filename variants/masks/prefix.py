@@ -1,6 +1,6 @@
 """The prefix."""
 
-from variants.masks._cells import Allowed, Index, whole
+from variants.masks._cells import Allowed, Index, Repeats, whole
 from variants.masks.mask import Mask
 
 
@@ -30,6 +30,9 @@ class Prefix(Mask):
 
     def __init__(self, length: int) -> None:
         self.length = whole("length", length, 0)
+
+    def repeats(self) -> Repeats:
+        return Repeats(start=self.length)
 
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
         return (key >= 0) & (key < self.length)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from variants.masks._cells import Allowed, Cells, whole
+from variants.masks._cells import Allowed, Cells, Repeats, whole
 from variants.masks.mask import Mask
 
 WORD = 0xFFFFFFFF
@@ -48,6 +48,11 @@ class RandomBlocks(Mask):
         self.size = whole("size", size, 1)
         self.count = whole("count", count, 1)
         self.seed = whole("seed", seed, 0)
+
+    def repeats(self) -> Repeats:
+        # It never does; as many blocks as this show that it reaches to either side.
+        far = (self.count + 2) * self.size
+        return Repeats(start=far, step=self.size, reach=far, rate=self.size)
 
     def needs_lengths(self) -> bool:
         return True

@@ -1,6 +1,6 @@
 """The sliding window."""
 
-from variants.masks._cells import Allowed, Index, whole
+from variants.masks._cells import Allowed, Index, Repeats, whole
 from variants.masks.mask import Mask
 
 
@@ -39,6 +39,14 @@ class Window(Mask):
         self.left, self.right = (
             reach[side if radius is None else "radius"] for side in ("left", "right")
         )
+
+    @property
+    def sees_later(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Does it reach to the right?"""
+        return self.right != 0
+
+    def repeats(self) -> Repeats:
+        return Repeats(reach=max(self.left or 0, self.right or 0))
 
     def allows(self, batch: Index, head: Index, query: Index, key: Index) -> Allowed:
         allowed = key == key

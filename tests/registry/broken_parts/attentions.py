@@ -9,8 +9,8 @@ from einops import einsum, rearrange
 from torch import Tensor
 
 from variants.attentions import SDPA, Explicit, LinearAttention
-from variants.masks import Causal, Full, Mask, Padding, Prefix, Window
-from variants.masks.mask import Sizes
+from variants.masks import Causal, Dilated, Full, Mask, Padding, Prefix, Window
+from variants.masks.mask import Repeats, Sizes
 from variants.positions import Position
 
 
@@ -182,6 +182,31 @@ class NumbersForCells(Mask):
 
     def allows(self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         return (key <= query).long()
+
+
+class SeesLaterUnsaid(Dilated):
+    name = "sees_later_unsaid"
+    breaks = "what_it_says_of_later_keys_and_of_repeating_is_true"
+    examples = ({"rate": 3},)
+    sees_later = False
+
+
+class RepeatsLaterThanItSays(Dilated):
+    name = "repeats_later_than_it_says"
+    breaks = "what_it_says_of_later_keys_and_of_repeating_is_true"
+    examples = ({"rate": 3},)
+
+    def repeats(self) -> Repeats:
+        return Repeats(rate=self.rate - 1)
+
+
+class StartsLaterThanItSays(Prefix):
+    name = "starts_later_than_it_says"
+    breaks = "what_it_says_of_later_keys_and_of_repeating_is_true"
+    examples = ({"length": 3},)
+
+    def repeats(self) -> Repeats:
+        return Repeats(start=self.length - 1)
 
 
 class NeverTheSame(Window):

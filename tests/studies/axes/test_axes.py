@@ -72,7 +72,7 @@ def test_a_study_without_axes_says_so(capsys: pytest.CaptureFixture[str]) -> Non
         another(["--axis", "readout_place", "--plan"])
 
     assert end.value.code == 2
-    told = "--axis: python -m studies.norm_depth has no further variables to choose; leave"
+    told = "--axis: python -m studies.norm_depth has no axes; leave --axis out"
     assert told in capsys.readouterr().err
 
 

@@ -29,7 +29,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
         (["--report", "mine.yaml/x"], "mine.yaml/x cannot be the folder of a report: Not a dir"),
         (["--rerun", "roep"], "no arm of this call is named 'roep'; did you mean 'rope' or"),
         (["--rerun", "roep", "--plan"], "no arm of this call is named 'roep'"),
-        (["--arms", " , "], "--arms: say which arms, joined by commas; got ' , '"),
+        (["--arms", " , "], "--arms: expected a comma-separated list of arms; got ' , '"),
     ],
 )
 def test_what_no_run_could_mend_is_refused_before_a_database_is_made(

@@ -20,6 +20,8 @@ from variants.positions.rope import RoPE
 
 NOWHERE = "sqlite:////nowhere/at/all.db"
 
+DRY = "Dry run: nothing was executed."
+
 
 def described(made: Plan, capsys: pytest.CaptureFixture[str]) -> str:
     describe_plan(made)
@@ -124,7 +126,7 @@ def test_a_plan_counts_runs_and_says_that_nothing_was_done(
     assert "2 tuning + 5 confirming runs of 10 steps, about " in lines[1]
     assert "stored" not in lines[1]
     assert lines[-1].startswith("14 runs: 0 stored, 14 to be done in about ")
-    assert lines[-1].endswith(" with 2 workers; nothing was done")
+    assert lines[-1].endswith(f" with 2 workers. {DRY}")
 
 
 def test_a_plan_says_what_is_stored_and_what_failed_is_still_to_be_done(
@@ -144,7 +146,7 @@ def test_what_is_done_needs_no_time(tmp_path: Path, capsys: pytest.CaptureFixtur
 
     last = planned(made.plan, capsys, made.url)[-1]
 
-    assert last == "10 runs: 10 stored, 0 to be done; nothing was done"
+    assert last == f"10 runs: 10 stored, 0 to be done. {DRY}"
 
 
 def test_a_plan_holds_the_table_of_costs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,7 +172,7 @@ def test_a_part_that_raises_is_told_by_arm_and_place_and_others_are_planned(
     assert "RuntimeError: heads of 7 cannot turn (" in told
     assert f"{__file__}:" in told
     assert "site-packages/torch" not in told
-    assert lines[-1].endswith("5 whose time is known once one is stored; nothing was done")
+    assert lines[-1].endswith(f"5 whose time is known once one is stored. {DRY}")
     assert "cannot run: rope on shift (" in described(made, capsys)
     rows = dict(differences(made))
     assert rows["FLOPs per token"]["rope"] == "n/a"
@@ -194,7 +196,7 @@ def test_runs_that_do_not_train_have_no_time_and_no_costs(
 
     lines = planned(made, capsys)
 
-    told = " to be done; how long runs take is known once one is stored; nothing was done"
+    told = f" to be done; how long runs take is known once one is stored. {DRY}"
     assert lines[-1].endswith(told)
     assert not any("about" in line or "FLOPs" in line or not line for line in lines)
 
