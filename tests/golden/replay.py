@@ -21,6 +21,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -29,21 +30,24 @@ import torch
 
 from store.ledger import Ledger
 from store.results import Results
-from studies.analysis.results import ArmResult, reach
-from studies.analysis.search import best, grow, points
+from studies.analysis.gather import gather
+from studies.analysis.results import Arm, StudyResults, Task
+from studies.analysis.search import best, is_settled, points
 from studies.analysis.summaries import overall
 from studies.analysis.verdicts import verdicts
-from studies.execution.running import results_of
 from studies.execution.scheduler import Scheduler
 from studies.execution.trials import Trials
+from studies.experiment.draft import Draft
 from studies.experiment.freeze import freeze, frozen_for
-from studies.experiment.load_plan import ready
+from studies.experiment.load import Typed, load_draft
 from studies.experiment.plan import Cell, Plan
+from studies.experiment.resolve import resolve
+from studies.experiment.search import grow
 from studies.experiment.study import Study
 from studies.experiment.study_file import read_study
 from studies.report.figures import figures
 from studies.report.files import texts
-from studies.report.make import findings_of
+from studies.report.findings import findings_of
 from studies.report.numbers import read_numbers
 from studies.training.execute import execute
 from studies.training.settings import RunConfig, task_of
@@ -75,62 +79,62 @@ def replay(case: Case, folder: Path) -> tuple[str, dict[str, Any]]:
     for call in (case, *case.get("then", ())):
         # A later call sees the rows of those before it, as it would find them stored.
         rows = [*rows, *call["rows"]]
-        told = _called(_planned(study, call), url, rows)
+        told = _called(_drafted(study, call), url, rows)
     return url, told
 
 
 def plan_of(file: Path) -> Plan:
     """The checked plan of a study file, as the command line makes it."""
-    return _planned(read_study(file), {})
+    return resolve(_drafted(read_study(file), {}))
 
 
-def _planned(study: Study, call: Case) -> Plan:
-    """The checked plan of a call."""
+def _drafted(study: Study, call: Case) -> Draft:
+    """The checked draft of a call."""
     options = {"only": call.get("arms"), "seeds": call.get("seeds")}
-    budget = call.get("budget", study.default_budget)
-    return ready(study, budget, options, None, study.plugins, call.get("set", ()))
+    return load_draft(study, Typed(call.get("budget"), None, call.get("set", ()), options))
 
 
 def code_hashes(file: Path) -> list[str | None]:
     """What stands for the code behind each run of a study file, as it is now."""
     plan = plan_of(file)
     cells = plan.cells()
-    runs = [
-        run for cell in cells for run in plan.confirming(cell, plan.settings.study.settings()[0])
-    ]
+    runs = [run for cell in cells for run in plan.confirming(cell, plan[cell].tries[0].setting)]
     return [run.code_hash for run in runs]
 
 
 def first_run(file: Path) -> Callable[[], object]:
     """What does the first run of a study file in this process, and keeps nothing of it."""
-    plan = plan_of(file)
-    config = plan.config(plan.cells()[0])
+    draft = _drafted(read_study(file), {})
+    config = draft.config(draft.cells()[0])
     return lambda: execute(config, 0, torch.device("cpu"))
 
 
-def _called(plan: Plan, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _called(draft: Draft, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Do a call: every run that has a row ends as the row says, tuning first."""
     ledger = Ledger.create(url)
-    ledger.describe_study(plan.study.name, plan.study.text)
-    grown: Plan | None = plan
+    ledger.describe_study(draft.study.name, draft.study.text)
+    grown: Draft | None = draft
     while grown is not None:
-        plan = grown
+        draft, plan = grown, resolve(grown)
+        ledger.keep_plan(plan.study, plan.to_data())
         # Optuna only mirrors what is tuned, so its side is never opened.
         scheduler = Scheduler(plan, ledger, Trials.__new__(Trials))
-        _finish(plan, ledger, scheduler.tuning, rows)
+        _finish(draft, ledger, scheduler.tuning, rows)
         scheduler.advance()
         confirming = [number for numbers in scheduler.confirming.values() for number in numbers]
         results = Results(url)
         kept = freeze(plan, ledger, results, confirming)
         results.close()
-        _finish(plan, ledger, scheduler.confirming, rows)
-        gathered = results_of(scheduler)
-        grown = grow(plan, gathered) if plan.settings.study.search else None
+        _finish(draft, ledger, scheduler.confirming, rows)
+        with closing(Results(url)) as results:
+            found = gather(plan, results)
+        waits = plan.search is None or not is_settled(found)
+        grown = None if waits else grow(draft, points(found))
     told = {
-        "verdicts": [_verdict(one) for one in verdicts(plan, gathered, frozen_for(plan, kept))],
-        "arms": [_arm(plan, one) for one in gathered],
-        "overall": [_overall(one) for one in overall(plan, gathered)],
-        "front": _front(plan, gathered),
+        "verdicts": [_verdict(one) for one in verdicts(found, frozen_for(plan, kept))],
+        "arms": [_arm(plan, *one) for one in found.arms],
+        "overall": [_overall(one) for one in overall(found)],
+        "front": _front(found),
         "frozen": _without_hashes(kept.protocol) | {"runs_before": kept.runs_before},
         "report": _report(plan, url),
     }
@@ -139,7 +143,7 @@ def _called(plan: Plan, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str
 
 
 def _finish(
-    plan: Plan,
+    draft: Draft,
     ledger: Ledger,
     cells: Mapping[Cell, Sequence[int]],
     rows: Iterable[Mapping[str, Any]],
@@ -158,7 +162,7 @@ def _finish(
             claim,
             row.get("status", "done"),
             reason=row.get("reason"),
-            scores=_scores(plan.config(cell_of[run.id]), row.get("scores", ())),
+            scores=_scores(draft.config(cell_of[run.id]), row.get("scores", ())),
             curves=_records(CURVE, row.get("curves", ())),
             wall_seconds=row.get("seconds"),
             cpu_seconds=row.get("seconds"),
@@ -192,36 +196,47 @@ def _verdict(verdict: Any) -> dict[str, Any]:
     return {**claim, **found, "has_reason": bool(verdict.reason), "notes": len(verdict.notes)}
 
 
-def _arm(plan: Plan, result: ArmResult) -> dict[str, Any]:
+def _arm(plan: Plan, task: Task, arm: Arm) -> dict[str, Any]:
     """What is said of an arm: what tuning chose, its means over seeds, how far it holds."""
-    config, chosen = plan.config(result.cell), result.chosen
-    statuses = sorted({run.status for run in result.runs})
+    statuses = sorted({one.status for one in arm.seeds.values()})
+    places = {place for one in arm.seeds.values() for place in one.places}
     told: dict[str, Any] = {
-        "task": result.cell.task,
-        "arm": result.cell.arm,
-        "runs": {status: result.count(status) for status in statuses},
-        "tuning": None
-        if chosen is None
-        else {
-            "setting": chosen.setting,
-            "near": list(chosen.near),
-            "edges": dict(chosen.edges),
-            "reason": next((code for part, code in REASONS.items() if part in chosen.reason), None),
-        },
+        "task": task.label,
+        "arm": arm.name,
+        "runs": {status: arm.count(status) for status in statuses},
+        "tuning": _tuning(plan, arm),
         "means": {
-            f"{split} {metric} {length}": _interval(result.interval(metric, length, split))
-            for split, metric, length in sorted(result.values)
+            f"{split} {metric} {length}": _interval(arm.interval(metric, length, split))
+            for split, metric, length in sorted(places)
             if metric != "floor"
         },
         "alternatives": [
             {"setting": one.setting, "roles": len(one.roles), "skills": dict(one.skills)}
-            for one in result.alternatives
+            for one in arm.alternatives
         ],
     }
-    if config.scored and not plan.study.metrics:
-        longest, lengths = config.training.train_lengths[1], config.evaluation.test_lengths
-        told["reach"] = vars(reach(result, longest, lengths, plan.settings.study.threshold))
+    if task.has_skill:
+        reach = arm.reach(task.threshold)
+        told["reach"] = {
+            "learned": reach.learned,
+            "held": reach.last_length_above,
+            "fell": reach.first_length_below,
+            "skill": reach.skill,
+            "unasked": reach.unmeasured,
+        }
     return told
+
+
+def _tuning(plan: Plan, arm: Arm) -> dict[str, Any] | None:
+    """What was chosen; where nothing is tuned, the only setting there is."""
+    choice = arm.choice
+    setting = plan.settings.study.settings()[0] if not arm.reason else None
+    return {
+        "setting": setting if choice is None else choice.setting,
+        "near": [] if choice is None else choice.near,
+        "edges": {} if choice is None else choice.edges,
+        "reason": next((code for part, code in REASONS.items() if part in arm.reason), None),
+    }
 
 
 def _interval(one: Any) -> list[float | None] | None:
@@ -233,11 +248,11 @@ def _overall(one: Any) -> dict[str, Any]:
     return {"arm": one.arm, "middle": middle, "gap": one.gap, "better": dict(one.better)}
 
 
-def _front(plan: Plan, gathered: list[ArmResult]) -> dict[str, Any] | None:
-    if plan.settings.study.search is None:
+def _front(results: StudyResults) -> dict[str, Any] | None:
+    if results.plan.settings.study.search is None:
         return None
     return {
-        name: [{"arm": one.arm, "values": list(one.values)} for one in found(plan, gathered)]
+        name: [{"arm": one.arm, "values": list(one.values)} for one in found(results)]
         for name, found in (("points", points), ("best", best))
     }
 

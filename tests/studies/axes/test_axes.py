@@ -3,11 +3,11 @@
 import sys
 
 import pytest
+from studies.cli.recall import plan_of
 
 from registry import ConfigError
 from studies.axes import AXES
 from studies.cli.command import read_plan
-from studies.cli.recall import plan_of
 from studies.experiment.contrasts import differences, why_not_asked
 from studies.experiment.plan import Plan
 from studies.extrapolation import STUDY, main

@@ -4,7 +4,6 @@ import optuna
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from studies.experiment.pareto import Direction, front
 
 AIMS: list[Direction] = ["maximize", "minimize"]
