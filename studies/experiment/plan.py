@@ -17,7 +17,7 @@ import no plug-in and open no file for it.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
@@ -345,7 +345,7 @@ class Plan:
 
     def to_data(self) -> dict[str, Any]:
         """The plan as plain data that JSON can hold."""
-        return cast(dict[str, Any], _adapter().dump_python(self, mode="json"))
+        return _adapter().dump_python(self, mode="json")
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Plan":
@@ -354,7 +354,7 @@ class Plan:
 
 
 @cache
-def _adapter() -> TypeAdapter[Plan]:
+def _adapter() -> Any:
     return TypeAdapter(Plan)
 
 

@@ -230,7 +230,7 @@ def _arm(plan: Plan, task: Task, arm: Arm) -> dict[str, Any]:
 def _tuning(plan: Plan, arm: Arm) -> dict[str, Any] | None:
     """What was chosen; where nothing is tuned, the only setting there is."""
     choice = arm.choice
-    setting = plan.settings.study.settings()[0] if not arm.reason else None
+    setting = plan.protocol.tried[0] if not arm.reason else None
     return {
         "setting": setting if choice is None else choice.setting,
         "near": [] if choice is None else choice.near,
@@ -249,7 +249,7 @@ def _overall(one: Any) -> dict[str, Any]:
 
 
 def _front(results: StudyResults) -> dict[str, Any] | None:
-    if results.plan.settings.study.search is None:
+    if results.plan.search is None:
         return None
     return {
         name: [{"arm": one.arm, "values": list(one.values)} for one in found(results)]
