@@ -18,9 +18,9 @@ from pathlib import Path
 import torch
 
 from studies.execution.trials import RATE
-from studies.execution.worker import validation_nll
 from studies.experiment.overrides import gather
 from studies.experiment.plan import Cell, Plan
+from studies.experiment.tune import validation_nll
 from studies.extrapolation import QUICK, STUDY
 from studies.training.execute import execute
 

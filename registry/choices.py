@@ -132,9 +132,7 @@ def _named(kind: str, name: str, given: Mapping[str, Any]) -> Choice:
     try:
         part = registry_of(kind)[name]
     except UnknownNameError as error:
-        nearest = error.nearest[0] if error.nearest else None
-        rule = f"no {kind} is named {name!r}"
-        raise ConfigError([Problem("", rule, name, tuple(error.known), nearest)]) from None
+        raise ConfigError([error.problem()]) from None
     if any(holds_tensor(annotation) for _, annotation, _ in options_of(part)):
         rule = f"{name} is made of a tensor, so it goes to the call, not into a config"
         raise ConfigError([Problem("", rule, name)])

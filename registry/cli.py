@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from registry.errors import ConfigError, Problem, UnknownNameError
-from registry.summary import columns, listed, shown
+from registry.summary import columns, listed, markdown, shown
 
 Imports = Annotated[
     list[str] | None,
@@ -34,14 +34,17 @@ def list_(
     search: Annotated[
         str, typer.Option(help="Only parts whose name or docstring mentions this word.")
     ] = "",
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="As tables in Markdown, such as docs/parts.md.")
+    ] = False,
     plugins: Imports = None,
 ) -> None:
     """Print the names of every kind, and presets; `--import studies.tasks` adds the tasks."""
 
     def lines() -> Iterator[str]:
         _load(plugins)
-        yield from listed(kind, search)
-        if not kind and not plugins:
+        yield from (markdown if as_markdown else listed)(kind, search)
+        if not kind and not plugins and not as_markdown:
             yield from ["", "More kinds come with --import, such as --import studies.tasks."]
 
     _print(lines)

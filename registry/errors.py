@@ -1,10 +1,11 @@
 """What is wrong with a config: all of it at once, each with its place and the remedy."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, cast, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -15,6 +16,10 @@ OF_A_TYPE = re.compile(
     r"(constrained-|literal\[|function-|lax-or-strict|nullable)|(int|float|str|bool|none)$"
 )
 """The last step of an error's place where it names a type and no key."""
+
+
+Code = Literal["invalid", "unknown_key", "unknown_name", "missing", "unreadable"]
+"""What kind of problem one is, for whoever handles kinds apart."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,10 @@ class Problem:
         allowed: What would be right, where that can be listed.
         nearest: The nearest valid name, where there is one.
         file: The file that said so, where there is one.
+        line: The line of that file, from 1.
+        code: What kind of problem this is.
+        item: Which of the things that the key holds, by its name, such as an arm.
+        inside: A dotted key inside that thing, or inside each of them.
         cause: The error that a part raised, where it was not ours.
     """
 
@@ -37,6 +46,10 @@ class Problem:
     allowed: tuple[str, ...] = ()
     nearest: str | None = None
     file: str | None = None
+    line: int | None = None
+    code: Code = "invalid"
+    item: str | None = None
+    inside: str = ""
     cause: Exception | None = field(default=None, compare=False, repr=False)
 
     def under(self, prefix: str, file: str | None = None) -> "Problem":
@@ -44,9 +57,33 @@ class Problem:
         key = ".".join(part for part in (prefix, self.key) if part)
         return replace(self, key=key, file=self.file or file)
 
+    def within(self, key: str, item: str | None = None) -> "Problem":
+        """The same problem, inside a thing that a key holds, or inside each of them."""
+        return replace(self, key=key, item=item, inside=self.place)
+
+    @property
+    def place(self) -> str:
+        """Key, item and inner key in one text, as messages tell them."""
+        if self.item is None:
+            return ": ".join(part for part in (self.key, self.inside) if part)
+        return ".".join(part for part in (f"{self.key} ({self.item})", self.inside) if part)
+
+    @property
+    def steps(self) -> list[str]:
+        """The keys that lead to it."""
+        item = [] if self.item is None else [self.item]
+        return [*filter(None, self.key.split(".")), *item, *filter(None, self.inside.split("."))]
+
+    def located(self) -> "Problem":
+        """The same problem with its line, where the file can be read and says its key."""
+        if self.file is None or self.line is not None:
+            return self
+        return replace(self, line=line_of(self.file, self.steps))
+
     def __str__(self) -> str:
-        place = self.key or "config"
-        place = f"{self.file}: {place}" if self.file else place
+        place = self.place or "config"
+        line = "" if self.line is None else f":{self.line}"
+        place = f"{self.file}{line}: {place}" if self.file else place
         hint = f"; did you mean {self.nearest!r}?" if self.nearest else "." * bool(self.allowed)
         allowed = f" Allowed: {', '.join(self.allowed)}." if self.allowed else ""
         return f"{place}: {self.rule}{hint}{allowed}"
@@ -58,18 +95,62 @@ class ConfigError(ValueError):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems: list[Problem] = []
         for problem in problems:
-            if problem not in self.problems:
-                self.problems.append(problem)
+            if problem.located() not in self.problems:
+                self.problems.append(problem.located())
         many = f"{len(self.problems)} problems:\n  " if len(self.problems) > 1 else ""
         super().__init__(many + "\n  ".join(map(str, self.problems)))
+
+
+class UnknownNameError(LookupError):
+    """No class of this kind has this name."""
+
+    def __init__(self, kind: str, name: str, known: list[str]) -> None:
+        self.kind, self.name, self.known = kind, name, known
+        self.rule = f"no {kind} is named {name!r}"
+        self.nearest = nearest(name, known, count=3)
+        hint = " or ".join(repr(near) for near in self.nearest)
+        hint = f"; did you mean {hint}?" if hint else "."
+        super().__init__(f"{self.rule}{hint} Known: {', '.join(known)}")
+
+    def problem(self, key: str = "") -> Problem:
+        """What is wrong with a config that holds this name."""
+        near = self.nearest[0] if self.nearest else None
+        return Problem(key, self.rule, self.name, tuple(self.known), near, code="unknown_name")
+
+
+class DuplicateNameError(ValueError):
+    """Two different classes of one kind claim the same name."""
+
+
+def nearest(name: str, known: Iterable[str], count: int = 1, cutoff: float = 0.5) -> list[str]:
+    """At most so many of the known names, the likest first.
+
+    Args:
+        name: What came.
+        known: What would be right.
+        count: How many are told at most.
+        cutoff: How alike they are at least, from 0 to 1.
+    """
+    return get_close_matches(name, sorted(known), n=count, cutoff=cutoff)
+
+
+def nearest_one(name: str, known: Iterable[str]) -> str | None:
+    """The likest of the known names; None where none is like it."""
+    return next(iter(nearest(name, known)), None)
 
 
 def unknown_key(key: str, value: Any, allowed: Iterable[str]) -> Problem:
     """A key that nobody reads."""
     names = tuple(sorted(allowed))
     last = key.rsplit(".", 1)[-1]
-    near = next(iter(nearest(last, names)), None)
-    return Problem(key, f"unknown key {last!r}", value, names or ("nothing",), near)
+    near = nearest_one(last, names)
+    rule = f"unknown key {last!r}"
+    return Problem(key, rule, value, names or ("nothing",), near, code="unknown_key")
+
+
+def missing(key: str) -> Problem:
+    """A key that is required."""
+    return Problem(key, "this key is required", code="missing")
 
 
 def problems_of(error: "ValidationError", model: "type[BaseModel]") -> list[Problem]:
@@ -83,7 +164,7 @@ def problems_of(error: "ValidationError", model: "type[BaseModel]") -> list[Prob
         elif detail["type"] == "extra_forbidden":
             found.append(unknown_key(key, detail["input"], _fields_at(model, place[:-1])))
         elif detail["type"] == "missing":
-            found.append(Problem(key, "this key is required"))
+            found.append(missing(key))
         else:
             rule = str(cause) if cause else f"{_lower(detail['msg'])}; got {detail['input']!r}"
             found.append(Problem(key, rule, detail["input"], nearest=_meant(detail)))
@@ -120,7 +201,7 @@ def _meant(detail: "ErrorDetails") -> str | None:
     if detail["type"] != "literal_error":
         return None
     words = re.findall(r"'([^']*)'", str(detail.get("ctx", {}).get("expected")))
-    return next(iter(nearest(str(detail["input"]), words)), None)
+    return nearest_one(str(detail["input"]), words)
 
 
 def _fields_at(model: "type[BaseModel]", place: list[str]) -> list[str]:
@@ -155,28 +236,48 @@ def mapping(value: Any, key: str = "") -> Mapping[str, Any]:
     return found
 
 
-def nearest(name: str, known: Iterable[str], count: int = 1, cutoff: float = 0.5) -> list[str]:
-    """At most so many of the known names, the likest first.
+def line_of(file: str, steps: Sequence[str]) -> int | None:
+    """The line of a YAML file that says what these keys lead to, or the last of them that it says.
 
-    Args:
-        name: What came.
-        known: What would be right.
-        count: How many are told at most.
-        cutoff: How alike they are at least, from 0 to 1.
+    Keys of the file may be dotted. A step may also be an item of a list, by its number or its text.
     """
-    return get_close_matches(name, sorted(known), n=count, cutoff=cutoff)
+    path = Path(file)
+    if path.suffix not in (".yaml", ".yml") or not steps or not path.is_file():
+        return None
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        root: Any = YAML(pure=True).compose(text)  # pyright: ignore[reportUnknownMemberType]
+    except (OSError, UnicodeDecodeError, YAMLError):
+        return None
+    return _deepest(root, list(steps))[1]
 
 
-class UnknownNameError(LookupError):
-    """No class of this kind has this name."""
+def _deepest(node: Any, steps: list[str]) -> tuple[int, int | None]:
+    """How many of the steps a node says, and the line of the last one."""
+    best: tuple[int, int | None] = (0, None)
+    for words, line, value in _entries(node):
+        if steps[: len(words)] == words:
+            depth, deeper = _deepest(value, steps[len(words) :])
+            found = depth + len(words), deeper or line
+            best = max(best, found, key=lambda one: one[0])
+    return best
 
-    def __init__(self, kind: str, name: str, known: list[str]) -> None:
-        self.kind, self.name, self.known = kind, name, known
-        self.nearest = nearest(name, known, count=3)
-        hint = " or ".join(repr(near) for near in self.nearest)
-        hint = f"; did you mean {hint}?" if hint else "."
-        super().__init__(f"no {kind} is named {name!r}{hint} Known: {', '.join(known)}")
 
-
-class DuplicateNameError(ValueError):
-    """Two different classes of one kind claim the same name."""
+def _entries(node: Any) -> Iterator[tuple[list[str], int, Any]]:
+    """What a node holds: the steps to it, its line, and the node itself."""
+    if node is None or isinstance(node.value, str):
+        return
+    for number, entry in enumerate(node.value):
+        if isinstance(entry, tuple):  # a mapping holds pairs of a key and a value
+            key, value = cast(tuple[Any, Any], entry)
+            yield str(key.value).split("."), key.start_mark.line + 1, value
+            continue
+        line = entry.start_mark.line + 1
+        yield [str(number)], line, entry
+        if isinstance(entry.value, str):
+            yield [entry.value], line, None
+        else:
+            yield from _entries(entry)

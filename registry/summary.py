@@ -16,6 +16,9 @@ from registry.registry import REGISTRIES, Registry, registry_of
 PRESETS = (presets.KEY, f"{presets.KEY}s")
 """The words that stand for presets where others stand for a kind of part."""
 
+MARKDOWN = "python -m registry list --markdown"
+"""The command that writes `docs/parts.md`."""
+
 Section = tuple[str, dict[str, str]]
 """A heading, and the first line of each name under it."""
 
@@ -34,6 +37,20 @@ def listed(kind: str | None, search: str) -> Iterator[str]:
         yield from (f"  {name:{width}}  {line}" for name, line in names.items())
     if not shown:
         yield f"no part mentions {search!r}{_hint(kind, search)}"
+
+
+def markdown(kind: str | None, search: str) -> Iterator[str]:
+    """The same as `listed`, as tables in Markdown.
+
+    Raises:
+        UnknownNameError: If there is no such kind.
+    """
+    yield from ["# Parts", "", f"Written by `{MARKDOWN}`."]
+    for title, names in _sections(kind, search):
+        if names:
+            yield from ["", f"## {title}", "", "| name | what it is |", "| --- | --- |"]
+            lines = ((name, line.replace("|", "\\|")) for name, line in names.items())
+            yield from (f"| `{name}` | {line} |" for name, line in lines)
 
 
 def _hint(kind: str | None, search: str) -> str:

@@ -17,7 +17,7 @@ def read_yaml(path: Path) -> Mapping[str, Any]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         rule = f"cannot be read ({getattr(error, 'strerror', None) or error})"
-        raise ConfigError([Problem("", rule, file=str(path))]) from None
+        raise ConfigError([Problem("", rule, file=str(path), code="unreadable")]) from None
     return parse_mapping(text, str(path))
 
 
@@ -46,8 +46,10 @@ def parse_yaml(text: str) -> Any:
     try:
         return YAML(typ="safe", pure=True).load(text)  # pyright: ignore[reportUnknownMemberType]
     except YAMLError as error:
-        said = " ".join(str(error).split())
-        raise ConfigError([Problem("", f"not valid YAML: {said}", text)]) from None
+        said, mark = " ".join(str(error).split()), getattr(error, "problem_mark", None)
+        line = None if mark is None else mark.line + 1
+        wrong = Problem("", f"not valid YAML: {said}", text, line=line, code="unreadable")
+        raise ConfigError([wrong]) from None
 
 
 def with_settings(config: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any]:

@@ -39,14 +39,17 @@ BUSY_SECONDS = 60
 RETRIES = 5
 
 T = TypeVar("T")
+READS = "es_reads"
+"""The execution option of a transaction that writes nothing."""
 
 
-def make_engine(url: str, *, readonly: bool = False) -> Engine:
+def make_engine(url: str, *, readonly: bool = False, snapshot: bool = True) -> Engine:
     """Open a database by its URL, such as `sqlite:///sandbox.db` (relative to the current folder).
 
     A writing SQLite engine keeps a write-ahead log, waits up to 60 s for a lock, checks foreign
     keys and begins every transaction as a writer, so that what it reads stays true until it
-    commits. A read-only engine cannot change or create anything. PostgreSQL works as well.
+    commits. A read-only engine cannot change or create anything; without `snapshot` each of its
+    statements sees what is there by then. PostgreSQL works as well.
 
     Raises:
         StoreError: If the URL is malformed, or the file cannot be opened or is not SQLite.
@@ -66,7 +69,8 @@ def make_engine(url: str, *, readonly: bool = False) -> Engine:
         json_deserializer=from_json,
     )
     event.listen(engine, "connect", _prepare_reader)
-    event.listen(engine, "begin", _begin_reader)
+    if snapshot:
+        event.listen(engine, "begin", _begin_reader)
     return _probe(engine)
 
 
@@ -207,7 +211,7 @@ def _probe(engine: Engine) -> Engine:
     event.listen(engine, "handle_error", partial(name_damage, shown(engine.url)))
 
     def once() -> None:
-        with engine.connect() as connection:
+        with _for_reading(engine).connect() as connection:
             connection.exec_driver_sql("PRAGMA schema_version")
 
     try:
@@ -256,7 +260,13 @@ def _prepare_writer(connection: sqlite3.Connection, record: object) -> None:
 
 
 def _begin_writer(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    reads = connection.get_execution_options().get(READS, False)
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+
+def _for_reading(engine: Engine) -> Engine:
+    """The same engine, whose transactions begin as those of a reader."""
+    return engine.execution_options(**{READS: True})
 
 
 def _prepare_reader(connection: sqlite3.Connection, record: object) -> None:
@@ -323,8 +333,9 @@ def create_tables(engine: Engine) -> None:
         StoreError: If the database is damaged or its tables are of another version.
     """
     check_pages(engine)
-    # In one transaction, begun as a writer: of several that create at once, the first does.
-    transact(engine, _create_if_missing)
+    if transact(_for_reading(engine), _read_version) is None:
+        # In one transaction, begun as a writer: of several that create at once, the first does.
+        transact(engine, _create_if_missing)
     require_tables(engine)
 
 
@@ -335,7 +346,7 @@ def require_tables(engine: Engine) -> None:
         StoreError: If there are none, or they are older or newer; both versions are named.
     """
     place = shown(engine.url)
-    found = transact(engine, _read_version)
+    found = transact(_for_reading(engine), _read_version)
     if found is None:
         raise StoreError(f"{place} holds no encoder-sandbox tables")
     if found < FIRST_VERSION:
@@ -388,7 +399,7 @@ def check_pages(engine: Engine) -> None:
         StoreError: If it is damaged.
     """
     if engine.dialect.name == "sqlite":
-        transact(engine, _check_pages)
+        transact(_for_reading(engine), _check_pages)
 
 
 def upgrade(url: str) -> str:

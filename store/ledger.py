@@ -1,6 +1,7 @@
 """The write side: which runs are planned, who does them, and what came out."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from importlib import import_module
@@ -13,7 +14,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
-    func,
     insert,
     or_,
     select,
@@ -95,16 +95,19 @@ class Ledger:
 
     def close(self) -> None:
         """Close the connections. The ledger may be used again after it."""
-        self._engine.dispose()
+        # The reader first: SQLite empties its log into the file as the last connection closes,
+        # which one that may only read cannot do.
         if "_reader" in vars(self):
             self._reader.dispose()
+        self._engine.dispose()
 
     @cached_property
     def _reader(self) -> Engine:
-        """An engine whose transactions never wait for those who write, nor they for it."""
+        """An engine that reads without a lock, so that it never waits for those who write."""
         if self._engine.dialect.name != "sqlite":
-            return self._engine.execution_options(postgresql_readonly=True)
-        return make_engine(self._engine.url.render_as_string(False), readonly=True)
+            return self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        url = self._engine.url.render_as_string(hide_password=False)
+        return make_engine(url, readonly=True, snapshot=False)
 
     @classmethod
     def create(cls, url: str) -> "Ledger":
@@ -128,13 +131,13 @@ class Ledger:
         opened(make_engine(url, readonly=True), require_tables).dispose()
         return cls(opened(make_engine(url), require_tables))
 
-    def plan(self, runs: Iterable[PlannedRun], *, called_at: datetime | None = None) -> list[int]:
+    def plan(self, runs: Iterable[PlannedRun]) -> list[int]:
         """Add the runs whose identity is new; return the ids of all, in the order given.
 
         Runs that are there and wait still take over the config, environment, provenance and
-        `code_hash` given now, since it is now that they will be done; others keep theirs.
-        `called_at` names the call of the study that asks for these runs: of an arm's runs on a
-        task, those that the last call did not ask for are superseded.
+        `code_hash` given now, since it is now that they will be done; others keep theirs. Of all
+        of them it is noted that the last call of their study asked for them; see `supersede`.
+        Nothing is written where nothing is new.
 
         Raises:
             StoreError: If a value of a run cannot be stored; then no run is added.
@@ -142,7 +145,21 @@ class Ledger:
         planned = list(runs)
         rows = [planned_row(run) for run in planned]
         parts = [row for run in planned for row in component_rows(run)]
-        return self._transact(lambda session: plan_runs(session, rows, parts, called_at))
+        identities = [row["identity"] for row in rows]
+        known = self._read(lambda session: _known_runs(session, identities))
+        settled = [run for run in known.values() if not _is_open(run) and not run.superseded]
+        if len(settled) == len(set(identities)):
+            return [known[identity].id for identity in identities]
+        return self._transact(lambda session: _plan(session, rows, parts))
+
+    def supersede(self, run_ids: Sequence[int]) -> None:
+        """Note that these are all the runs that the last call asked for of their arms and tasks.
+
+        The other runs of these arms on these tasks are superseded.
+        """
+        others = self._read(lambda session: _others_of_arms(session, run_ids))
+        if others:
+            self._transact(lambda session: _set_superseded(session, others, True))
 
     def claim(
         self, worker: str, run_ids: Sequence[int], lease_seconds: float = 60.0
@@ -151,23 +168,24 @@ class Ledger:
 
         No other worker gets the same run while the lease of `lease_seconds` lasts.
         """
-
+        if self._read(lambda session: _first_planned(session, run_ids, lock=False)) is None:
+            return None
         lease = timedelta(seconds=lease_seconds)
-        return self._transact(lambda session: claim_first(session, worker, run_ids, lease))
+        return self._transact(lambda session: _claim(session, worker, run_ids, lease))
 
     def renew(self, claim: Claim, lease_seconds: float = 60.0) -> bool:
         """Lengthen the lease to `lease_seconds` from now; False when the run was lost."""
         until = now() + timedelta(seconds=lease_seconds)
-        return self._change(owned(claim).values(lease_until=until))
+        return self._update(_owned(claim).values(lease_until=until))
 
     def release(self, claim: Claim) -> None:
         """Hand a run back undone; the attempt stays counted. A lost run is left alone."""
-        self._change(owned(claim).values(**unclaimed("planned")))
+        self._update(_owned(claim).values(**_unclaimed("planned")))
 
     def attach_trial(self, claim: Claim, optuna_study: str, optuna_trial: int) -> bool:
         """Note which Optuna trial stands for this attempt; False when the run was lost."""
         values = {"optuna_study": optuna_study, "optuna_trial": optuna_trial}
-        return self._change(owned(claim).values(**values))
+        return self._update(_owned(claim).values(**values))
 
     def finish(
         self,
@@ -196,7 +214,7 @@ class Ledger:
         """
         check_finished(status)
         values: dict[str, Any] = {
-            **unclaimed(status),
+            **_unclaimed(status),
             "worker": claim.worker,
             "started_at": claim.run.started_at,
             "finished_at": now(),
@@ -216,7 +234,7 @@ class Ledger:
             if model is None
             else [model_row(claim.run.id, model.path, model.sha256, model.size_bytes)],
         }
-        return self._transact(lambda session: write_results(session, claim, values, rows))
+        return self._transact(lambda session: _write_results(session, claim, values, rows))
 
     def recover(
         self, run_ids: Sequence[int], is_alive: Callable[[str], bool], max_attempts: int = 3
@@ -226,7 +244,7 @@ class Ledger:
         They are planned again, or failed once `max_attempts` are used up. Returns them as they
         were while running, with the trial that Optuna still holds open.
         """
-        held = self._read(lambda session: running(session, run_ids))
+        held = self._read(lambda session: _running(session, run_ids))
         lost = [
             (run, until) for run, until in held if until <= now() or not is_alive(run.worker or "")
         ]
@@ -234,7 +252,7 @@ class Ledger:
             return []
         return self._transact(
             lambda session: [
-                run for run, until in lost if take_back(session, run, until, max_attempts)
+                run for run, until in lost if _take_back(session, run, until, max_attempts)
             ]
         )
 
@@ -246,18 +264,21 @@ class Ledger:
         """
         for status in statuses:
             check_finished(status)
-        count, paths = self._transact(lambda session: plan_anew(session, run_ids, statuses))
+        if not self._read(lambda session: _with_statuses(session, run_ids, statuses)):
+            return 0
+        count, paths = self._transact(lambda session: _reset(session, run_ids, statuses))
         for path in paths:
             ModelFiles(self._engine.url).remove(path)
         return count
 
     def counts(self, run_ids: Sequence[int]) -> dict[str, int]:
         """Return how many of the runs are in each status, zeros too."""
-        return self._read(lambda session: count_statuses(session, run_ids))
+        found = list(self.statuses(run_ids).values())
+        return {status: found.count(status) for status in STATUSES}
 
     def statuses(self, run_ids: Sequence[int]) -> dict[int, str]:
         """Return the status of each run; the cheap way to watch many."""
-        return self._read(lambda session: read_statuses(session, run_ids))
+        return self._read(lambda session: _statuses(session, run_ids))
 
     def runs(self, run_ids: Sequence[int]) -> list[Run]:
         """Return the runs, in the order of their ids."""
@@ -267,18 +288,23 @@ class Ledger:
         """Return the scores of the runs, in the order of the runs' ids."""
         return self._read(lambda session: read_scores(session, run_ids))
 
-    def components(self, code_hash: str) -> tuple[Component, ...]:
-        """Return the parts that a run's `code_hash` stands for; none where it was not noted."""
-        return self._read(lambda session: read_components(session, code_hash))
+    def components(self, code_hashes: Iterable[str]) -> dict[str, tuple[Component, ...]]:
+        """Return the parts that each `code_hash` of a run stands for; none where not noted."""
+        return self._read(lambda session: read_components(session, code_hashes))
 
     def environment(self, facts: Mapping[str, object]) -> int:
         """Store facts about machine and packages, once; return their id."""
         kept = plain_dict(facts, "environment")
-        return self._transact(lambda session: add_environment(session, kept))
+        row: dict[str, Any] = {"hash": fingerprint(kept), "facts": kept, "created_at": now()}
+        known = self._read(lambda session: _environment_id(session, row["hash"]))
+        return known or self._transact(lambda session: _add_environment(session, row))
 
     def describe_study(self, name: str, description: str) -> str | None:
         """Set the description of a study, new or not; return what it was, None if it had none."""
-        return self._transact(lambda session: describe_study(session, name, description))
+        before = self._read(lambda session: _description(session, name))
+        if before != description:
+            self._transact(lambda session: _describe_study(session, name, description))
+        return before
 
     def freeze(
         self, study: str, protocol: Mapping[str, object], run_ids: Sequence[int] | None = None
@@ -292,7 +318,7 @@ class Ledger:
             StoreError: If the protocol holds what cannot be stored.
         """
         kept = plain_dict(protocol, "protocol")
-        return self._transact(lambda session: freeze_protocol(session, study, kept, run_ids))
+        return self._transact(lambda session: _freeze(session, study, kept, run_ids))
 
     def keep_plan(self, study: str, plan: Mapping[str, object]) -> int:
         """Keep the resolved plan of a call, an equal one once, and note the call; return its id.
@@ -301,7 +327,7 @@ class Ledger:
             StoreError: If the plan holds what cannot be stored.
         """
         kept = plain_dict(plan, "plan")
-        return self._transact(lambda session: keep_plan(session, study, kept))
+        return self._transact(lambda session: _keep_plan(session, study, kept))
 
     def choose(self, choice: Choice) -> Choice:
         """Keep what tuning chose; return what is kept, which is the first of the same search.
@@ -310,8 +336,8 @@ class Ledger:
             StoreError: If the choice holds what cannot be stored.
         """
         row = choice_row(choice)
-        found = self._read(lambda session: find_choice(session, row))
-        return found or self._transact(lambda session: add_choice(session, row))
+        found = self._read(lambda session: _find_choice(session, row))
+        return found or self._transact(lambda session: _add_choice(session, row))
 
     def save_model(self, run_id: int, *, path: str, sha256: str, size_bytes: int) -> None:
         """Note where the weights of a run were saved, in place of an older note of that path.
@@ -322,7 +348,7 @@ class Ledger:
             StoreError: If there is no such run, or `sha256` is not 64 hexadecimal digits.
         """
         row = model_row(run_id, path, sha256, size_bytes)
-        self._transact(lambda session: add_model(session, row))
+        self._transact(lambda session: _save_model(session, row))
 
     def add_scores(
         self, run_id: int, scores: Iterable[object], *, source: str | None = None
@@ -336,10 +362,10 @@ class Ledger:
             StoreError: If there is no such run, it is neither, or a value cannot be stored.
         """
         rows = score_rows(run_id, scores, source, now())
-        self._transact(lambda session: add_later_scores(session, run_id, rows))
+        self._transact(lambda session: _add_later_scores(session, run_id, rows))
 
-    def _change(self, statement: Update) -> bool:
-        return self._transact(lambda session: change(session, statement))
+    def _update(self, statement: Update) -> bool:
+        return self._transact(lambda session: _change(session, statement))
 
     def _read(self, work: Callable[[Session], T]) -> T:
         return transact(self._reader, work)
@@ -350,6 +376,7 @@ class Ledger:
 
 PLANNED_FACTS = ("config_id", "code_hash", "environment_id", "provenance")
 CHOICE_KEY = ("study", "task", "arm", "search")
+SCORE_KEY = ("split", "length", "metric", "bin", "shift")
 RESULTS = (ScoreRow, CurveRow, ModelRow)
 
 
@@ -357,9 +384,9 @@ def add_missing(
     session: Session, table: type[Table], rows: Sequence[Mapping[str, Any]], *key: str
 ) -> None:
     """Insert the rows whose key is not there yet; others may be inserting the same."""
-    dialect: Any = import_module(f"sqlalchemy.dialects.{session.get_bind().dialect.name}")
-    statement: Insert = dialect.insert(table).on_conflict_do_nothing(index_elements=list(key))
     if rows:
+        dialect: Any = import_module(f"sqlalchemy.dialects.{session.get_bind().dialect.name}")
+        statement: Insert = dialect.insert(table).on_conflict_do_nothing(index_elements=list(key))
         session.execute(statement, rows)
 
 
@@ -375,7 +402,126 @@ def check_finished(status: str) -> None:
         )
 
 
-def owned(claim: Claim) -> Update:
+@dataclass(frozen=True)
+class _Known:
+    """A run that is there already: as much of it as planning needs."""
+
+    id: int
+    status: str
+    superseded: bool
+
+
+def _known_runs(session: Session, identities: Iterable[str]) -> dict[str, _Known]:
+    found: dict[str, _Known] = {}
+    columns = (RunRow.identity, RunRow.id, RunRow.status, RunRow.superseded)
+    for part in chunks(identities):
+        for row in session.execute(select(*columns).where(RunRow.identity.in_(part))):
+            found[row[0]] = _Known(row[1], row[2], row[3])
+    return found
+
+
+def _plan(
+    session: Session, rows: Sequence[dict[str, Any]], parts: Sequence[dict[str, Any]]
+) -> list[int]:
+    """Add the runs that are new, with the parts behind them; return the ids of all."""
+    known = _known_runs(session, [row["identity"] for row in rows])
+    waiting = [row for row in rows if _is_open(known.get(row["identity"]))]
+    add_missing(session, ComponentRow, parts, "code_hash", "kind", "name")
+    placed = _with_configs(session, waiting)
+    # Those that are there are not tried: an attempt, even one in vain, uses up an id.
+    new = [row for row in placed if row["identity"] not in known]
+    add_missing(session, RunRow, new, "identity")
+    there = known | _known_runs(session, [row["identity"] for row in new])
+    _bring_up_to_date(session, [row for row in placed if row["identity"] in known])
+    _set_superseded(session, [run.id for run in known.values() if run.superseded], False)
+    return [there[row["identity"]].id for row in rows]
+
+
+def _is_open(run: _Known | None) -> bool:
+    return run is None or run.status == "planned"
+
+
+def _with_configs(session: Session, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Store the configs of runs; return their rows with the ids of these, in the order given."""
+    placed: dict[str, dict[str, Any]] = {}
+    for study in sorted({row["study"] for row in rows}):
+        own = [dict(row) for row in rows if row["study"] == study]
+        add_study(session, study)
+        places = add_configs(session, study, [row.pop("config") for row in own])
+        for row, place in zip(own, places, strict=True):
+            placed[row["identity"]] = {**row, "config_id": place}
+    return [placed[identity] for identity in dict.fromkeys(row["identity"] for row in rows)]
+
+
+def _bring_up_to_date(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """Let runs that wait still have what the planner knows now."""
+    if not rows:
+        return
+    table = RunRow.__table__.c
+    facts = {name: bindparam(f"new_{name}", type_=table[name].type) for name in PLANNED_FACTS}
+    waiting = update(RunRow).where(table.identity == bindparam("own"), table.status == "planned")
+    values = [
+        {"own": row["identity"], **{f"new_{name}": row[name] for name in PLANNED_FACTS}}
+        for row in rows
+    ]
+    session.connection().execute(waiting.values(facts), values)
+
+
+def _others_of_arms(session: Session, run_ids: Sequence[int]) -> list[int]:
+    """Return the runs of the arms of these runs, on their tasks, that are not among them."""
+    own = set(run_ids)
+    cell = (RunRow.study, RunRow.task, RunRow.arm)
+    arms = {
+        tuple(row)
+        for part in chunks(own)
+        for row in session.execute(select(*cell).where(RunRow.id.in_(part)).distinct())
+    }
+    studies = sorted({study for study, _, _ in arms})
+    query = select(RunRow.id, *cell).where(RunRow.study.in_(studies), RunRow.superseded.is_(False))
+    return [
+        number for number, *of in session.execute(query) if tuple(of) in arms and number not in own
+    ]
+
+
+def _set_superseded(session: Session, run_ids: Iterable[int], superseded: bool) -> None:
+    for part in chunks(run_ids):
+        session.execute(
+            update(RunRow)
+            .where(RunRow.id.in_(part))
+            .values(superseded=superseded)
+            .execution_options(synchronize_session=False)
+        )
+
+
+def _first_planned(session: Session, run_ids: Sequence[int], lock: bool) -> int | None:
+    """Return the planned run of lowest (priority, id)."""
+    found: list[tuple[int, int]] = []
+    for part in chunks(run_ids):
+        query = (
+            select(RunRow.priority, RunRow.id)
+            .where(RunRow.id.in_(part), RunRow.status == "planned")
+            .order_by(RunRow.priority, RunRow.id)
+            .limit(1)
+        )
+        # SQLite has no row locks; there the transaction has begun as a writer instead.
+        query = query.with_for_update(skip_locked=True) if lock else query
+        found += [(row[0], row[1]) for row in session.execute(query)]
+    return min(found)[1] if found else None
+
+
+def _claim(session: Session, worker: str, run_ids: Sequence[int], lease: timedelta) -> Claim | None:
+    first = _first_planned(session, run_ids, lock=True)
+    if first is None:
+        return None
+    row = session.get_one(RunRow, first)
+    row.status, row.attempt, row.worker = "running", row.attempt + 1, worker
+    row.started_at = started = now()
+    row.lease_until, row.finished_at = started + lease, None
+    session.flush()
+    return Claim(run_record(row), row.attempt, worker)
+
+
+def _owned(claim: Claim) -> Update:
     """Return an update that touches the claimed run only while the claim still owns it."""
     return update(RunRow).where(
         RunRow.id == claim.run.id,
@@ -387,110 +533,25 @@ def owned(claim: Claim) -> Update:
     )
 
 
-def unclaimed(status: str) -> dict[str, Any]:
+def _unclaimed(status: str) -> dict[str, Any]:
     """Return the columns of a run that no worker holds."""
     return {"status": status, "worker": None, "lease_until": None, "started_at": None}
 
 
-def change(session: Session, statement: Update) -> bool:
+def _change(session: Session, statement: Update) -> bool:
     """Apply an update of one run; False when there was none to change."""
     statement = statement.returning(RunRow.id).execution_options(synchronize_session=False)
     return session.scalars(statement).one_or_none() is not None
 
 
-def claim_first(
-    session: Session, worker: str, run_ids: Sequence[int], lease: timedelta
-) -> Claim | None:
-    """Claim the planned run of lowest (priority, id)."""
-    found = [_first_planned(session, part) for part in chunks(run_ids)]
-    first = min((each for each in found if each is not None), default=None)
-    if first is None:
-        return None
-    row = session.get_one(RunRow, first[1])
-    row.status, row.attempt, row.worker = "running", row.attempt + 1, worker
-    row.started_at = started = now()
-    row.lease_until, row.finished_at = started + lease, None
-    session.flush()
-    return Claim(run_record(row), row.attempt, worker)
-
-
-def plan_runs(
-    session: Session,
-    rows: Sequence[dict[str, Any]],
-    parts: Sequence[dict[str, Any]],
-    called_at: datetime | None,
-) -> list[int]:
-    """Add the runs that are new, with the parts behind them; return the ids of all.
-
-    Runs that wait still are brought up to date with what the planner knows now.
-    """
-    placed: list[dict[str, Any]] = []
-    for study in sorted({row["study"] for row in rows}):
-        own = [dict(row) for row in rows if row["study"] == study]
-        add_missing(session, StudyRow, [{"name": study, "created_at": now()}], "name")
-        places = add_configs(session, study, [row.pop("config") for row in own])
-        placed += [{**row, "config_id": place} for row, place in zip(own, places, strict=True)]
-    add_missing(session, ComponentRow, parts, "code_hash", "kind", "name")
-    # In the order given, which the ids then have.
-    order = {row["identity"]: number for number, row in enumerate(rows)}
-    placed.sort(key=lambda row: order[row["identity"]])
-    there = _ids(session, order)
-    # Those that are there are not tried: an attempt, even one in vain, uses up an id.
-    add_missing(
-        session, RunRow, [row for row in placed if row["identity"] not in there], "identity"
-    )
-    _bring_up_to_date(session, placed, called_at)
-    ids = there | _ids(session, order.keys() - there.keys())
-    return [ids[row["identity"]] for row in rows]
-
-
-def _ids(session: Session, identities: Iterable[str]) -> dict[str, int]:
-    ids: dict[str, int] = {}
-    for part in chunks(identities):
-        query = select(RunRow.identity, RunRow.id).where(RunRow.identity.in_(part))
-        ids.update({identity: number for identity, number in session.execute(query)})
-    return ids
-
-
-def _bring_up_to_date(
-    session: Session, rows: Sequence[dict[str, Any]], called_at: datetime | None
-) -> None:
-    if not rows:
-        return
-    table = RunRow.__table__.c
-    own = update(RunRow).where(table.identity == bindparam("own"))
-    facts = {name: bindparam(f"new_{name}", type_=table[name].type) for name in PLANNED_FACTS}
-    known = [
-        {"own": row["identity"], **{f"new_{name}": row[name] for name in PLANNED_FACTS}}
-        for row in rows
-    ]
-    waiting = own.where(table.status == "planned").values(facts)
-    session.connection().execute(waiting, known)
-    if called_at is not None:
-        asked = [{"own": row["identity"]} for row in rows]
-        session.connection().execute(own.values(called_at=called_at, superseded=False), asked)
-        _supersede(session, {(row["study"], row["task"], row["arm"]) for row in rows}, called_at)
-
-
-def _supersede(
-    session: Session, cells: Iterable[tuple[str, str, str]], called_at: datetime
-) -> None:
-    """Mark the runs of these arms that this call has not asked for."""
-    for study, task, arm in sorted(cells):
-        own = (RunRow.study == study, RunRow.task == task, RunRow.arm == arm)
-        older = or_(RunRow.called_at.is_(None), RunRow.called_at < called_at)
-        left = update(RunRow).where(*own, older, RunRow.superseded.is_(False))
-        session.execute(left.values(superseded=True))
-
-
-def write_results(
+def _write_results(
     session: Session,
     claim: Claim,
     values: dict[str, Any],
-    rows: dict[type[Table], list[dict[str, Any]]],
+    rows: Mapping[type[Table], list[dict[str, Any]]],
 ) -> bool:
     """End a claimed run and replace its scores, curves and models; False when it was lost."""
-    if not change(session, owned(claim).values(**values)):
+    if not _change(session, _owned(claim).values(**values)):
         return False
     for table in RESULTS:
         session.execute(delete(table).where(table.run_id == claim.run.id))
@@ -500,7 +561,7 @@ def write_results(
     return True
 
 
-def running(session: Session, run_ids: Sequence[int]) -> list[tuple[Run, datetime]]:
+def _running(session: Session, run_ids: Sequence[int]) -> list[tuple[Run, datetime]]:
     """Return the runs that a worker holds, each with the end of its lease."""
     found: list[tuple[Run, datetime]] = []
     for part in chunks(run_ids):
@@ -511,30 +572,37 @@ def running(session: Session, run_ids: Sequence[int]) -> list[tuple[Run, datetim
     return found
 
 
-def take_back(session: Session, run: Run, until: datetime, max_attempts: int) -> bool:
+def _take_back(session: Session, run: Run, until: datetime, max_attempts: int) -> bool:
     """Take a run from a worker that lost it; False when it was renewed or ended meanwhile."""
-    held = owned(Claim(run, run.attempt, run.worker or "")).where(RunRow.lease_until == until)
+    held = _owned(Claim(run, run.attempt, run.worker or "")).where(RunRow.lease_until == until)
     if run.attempt < max_attempts:
-        return change(session, held.values(**unclaimed("planned")))
+        return _change(session, held.values(**_unclaimed("planned")))
     reason = f"its worker was lost in each of {run.attempt} attempts, the last was {run.worker}"
-    ended = {**unclaimed("failed"), "worker": run.worker, "started_at": run.started_at}
-    return change(session, held.values(**ended, reason=reason, finished_at=now()))
+    ended = {**_unclaimed("failed"), "worker": run.worker, "started_at": run.started_at}
+    return _change(session, held.values(**ended, reason=reason, finished_at=now()))
 
 
-def plan_anew(
+def _with_statuses(
+    session: Session, run_ids: Sequence[int], statuses: Sequence[str], lock: bool = False
+) -> list[int]:
+    found: list[int] = []
+    for part in chunks(run_ids):
+        query = select(RunRow.id).where(RunRow.id.in_(part), RunRow.status.in_(statuses))
+        found.extend(session.scalars(query.with_for_update() if lock else query))
+    return found
+
+
+def _reset(
     session: Session, run_ids: Sequence[int], statuses: Sequence[str]
 ) -> tuple[int, list[str]]:
     """Plan finished runs again and drop their results; return how many, and paths of weights."""
-    found: list[int] = []
-    paths: list[str] = []
-    for part in chunks(run_ids):
-        query = select(RunRow.id).where(RunRow.id.in_(part), RunRow.status.in_(statuses))
-        found.extend(session.scalars(query.with_for_update()))
+    found = _with_statuses(session, run_ids, statuses, lock=True)
     fresh = {
-        **unclaimed("planned"),
+        **_unclaimed("planned"),
         **dict.fromkeys(("reason", "finished_at", "wall_seconds", "cpu_seconds", "peak_bytes")),
         "attempt": 0,
     }
+    paths: list[str] = []
     for part in chunks(found):
         paths += session.scalars(select(ModelRow.path).where(ModelRow.run_id.in_(part)))
         for table in RESULTS:
@@ -552,120 +620,98 @@ def drop_choices(session: Session, run_ids: Iterable[int]) -> None:
         session.delete(row)
 
 
-def read_statuses(session: Session, run_ids: Iterable[int]) -> dict[int, str]:
-    """Return the status of each run."""
-    found: dict[int, str] = {}
-    for part in chunks(run_ids):
-        query = select(RunRow.id, RunRow.status).where(RunRow.id.in_(part))
-        found.update({number: status for number, status in session.execute(query)})
-    return found
+def add_study(session: Session, name: str) -> None:
+    """Note a study that has none yet of what refers to it."""
+    if session.get(StudyRow, name) is None:
+        add_missing(session, StudyRow, [{"name": name, "created_at": now()}], "name")
 
 
-def count_statuses(session: Session, run_ids: Iterable[int]) -> dict[str, int]:
-    """Return how many of the runs are in each status, zeros too."""
-    totals = dict.fromkeys(STATUSES, 0)
-    for part in chunks(set(run_ids)):
-        query = select(RunRow.status, func.count()).where(RunRow.id.in_(part))
-        for status, count in session.execute(query.group_by(RunRow.status)):
-            totals[status] += count
-    return totals
+def _description(session: Session, name: str) -> str | None:
+    return session.scalar(select(StudyRow.description).where(StudyRow.name == name))
 
 
-def _first_planned(session: Session, run_ids: list[int]) -> tuple[int, int] | None:
-    query = (
-        select(RunRow.priority, RunRow.id)
-        .where(RunRow.id.in_(run_ids), RunRow.status == "planned")
-        .order_by(RunRow.priority, RunRow.id)
-        .limit(1)
-        # SQLite has no row locks; there the transaction has begun as a writer instead.
-        .with_for_update(skip_locked=True)
-    )
-    row = session.execute(query).one_or_none()
-    return None if row is None else (row[0], row[1])
-
-
-# A score is told from the others of its run by these.
-SCORE_KEY = ("split", "length", "metric", "bin", "shift")
-
-
-def add_environment(session: Session, facts: dict[str, Any]) -> int:
-    """Store facts about machine and packages, once; return their id."""
-    digest = fingerprint(facts)
-    row = {"hash": digest, "facts": facts, "created_at": now()}
-    add_missing(session, EnvironmentRow, [row], "hash")
-    return session.scalars(select(EnvironmentRow.id).where(EnvironmentRow.hash == digest)).one()
-
-
-def describe_study(session: Session, name: str, description: str) -> str | None:
-    """Set the description of a study, new or not; return what it was, None if it had none."""
-    add_missing(session, StudyRow, [{"name": name, "created_at": now()}], "name")
-    before = session.scalar(select(StudyRow.description).where(StudyRow.name == name))
+def _describe_study(session: Session, name: str, description: str) -> None:
+    add_study(session, name)
     change = update(StudyRow).where(StudyRow.name == name)
     session.execute(change.values(description=description))
-    return before
 
 
-def freeze_protocol(
+def _environment_id(session: Session, digest: str) -> int | None:
+    query = select(EnvironmentRow.id).where(EnvironmentRow.hash == digest)
+    return session.scalars(query).one_or_none()
+
+
+def _add_environment(session: Session, row: dict[str, Any]) -> int:
+    add_missing(session, EnvironmentRow, [row], "hash")
+    return session.scalars(
+        select(EnvironmentRow.id).where(EnvironmentRow.hash == row["hash"])
+    ).one()
+
+
+def _freeze(
     session: Session, study: str, protocol: dict[str, Any], run_ids: Sequence[int] | None
 ) -> Frozen:
     """Keep a protocol with the time of its freezing; an equal one keeps its first time."""
-    add_missing(session, StudyRow, [{"name": study, "created_at": now()}], "name")
+    add_study(session, study)
+    digest = fingerprint(protocol)
     row = {
         "study": study,
-        "hash": fingerprint(protocol),
+        "hash": digest,
         "protocol": protocol,
         "created_at": now(),
         "runs_before": _has_begun(session, study, run_ids),
     }
     add_missing(session, ProtocolRow, [row], "study", "hash")
-    query = select(ProtocolRow).where(ProtocolRow.study == study, ProtocolRow.hash == row["hash"])
+    query = select(ProtocolRow).where(ProtocolRow.study == study, ProtocolRow.hash == digest)
     return frozen_record(session.scalars(query).one())
 
 
-def keep_plan(session: Session, study: str, plan: dict[str, Any]) -> int:
+def _has_begun(session: Session, study: str, run_ids: Sequence[int] | None) -> bool:
+    begun = select(RunRow.id).where(
+        RunRow.study == study,
+        RunRow.phase == "confirm",
+        or_(RunRow.status != "planned", RunRow.attempt > 0),
+    )
+    if run_ids is None:
+        return session.scalars(begun.limit(1)).one_or_none() is not None
+    among = (begun.where(RunRow.id.in_(part)).limit(1) for part in chunks(run_ids))
+    return any(session.scalars(query).one_or_none() is not None for query in among)
+
+
+def _keep_plan(session: Session, study: str, plan: dict[str, Any]) -> int:
     """Keep a plan with the time of its first and its last call."""
-    add_missing(session, StudyRow, [{"name": study, "created_at": now()}], "name")
+    add_study(session, study)
     row = {"study": study, "hash": fingerprint(plan), "plan": plan, "created_at": now()}
     add_missing(session, PlanRow, [{**row, "called_at": row["created_at"]}], "study", "hash")
     called = update(PlanRow).where(PlanRow.study == study, PlanRow.hash == row["hash"])
-    return session.scalars(called.values(called_at=now()).returning(PlanRow.id)).one()
+    called = called.values(called_at=now()).execution_options(synchronize_session=False)
+    return session.scalars(called.returning(PlanRow.id)).one()
 
 
-def add_choice(session: Session, row: dict[str, Any]) -> Choice:
-    """Keep what tuning chose, unless its search has chosen before; return what is kept."""
-    add_missing(session, StudyRow, [{"name": row["study"], "created_at": now()}], "name")
-    add_missing(session, ChoiceRow, [row], *CHOICE_KEY)
-    found = find_choice(session, row)
-    assert found is not None
-    return found
-
-
-def find_choice(session: Session, row: Mapping[str, Any]) -> Choice | None:
+def _find_choice(session: Session, row: Mapping[str, Any]) -> Choice | None:
     """Return what the search of a choice has chosen before."""
     same = (getattr(ChoiceRow, name) == row[name] for name in CHOICE_KEY)
     found = session.scalars(select(ChoiceRow).where(*same)).one_or_none()
     return None if found is None else choice_record(found)
 
 
-def add_model(session: Session, row: dict[str, Any]) -> None:
-    """Note the saved weights of a run, in place of what was noted for the same path.
+def _add_choice(session: Session, row: dict[str, Any]) -> Choice:
+    add_missing(session, ChoiceRow, [row], *CHOICE_KEY)
+    found = _find_choice(session, row)
+    assert found is not None
+    return found
 
-    Raises:
-        StoreError: If there is no such run.
-    """
-    _status(session, row["run_id"])
+
+def _save_model(session: Session, row: dict[str, Any]) -> None:
+    """Note the saved weights of a run, in place of what was noted for the same path."""
+    _locked_status(session, row["run_id"])
     same = (ModelRow.run_id == row["run_id"], ModelRow.path == row["path"])
     session.execute(delete(ModelRow).where(*same))
     session.execute(insert(ModelRow), [row])
 
 
-def add_later_scores(session: Session, run_id: int, rows: Sequence[dict[str, Any]]) -> None:
-    """Add scores to a finished run, in place of those of the same split, length, metric and bin.
-
-    Raises:
-        StoreError: If there is no such run, or it is neither done nor diverged.
-    """
-    status = _status(session, run_id)
+def _add_later_scores(session: Session, run_id: int, rows: Sequence[dict[str, Any]]) -> None:
+    status = _locked_status(session, run_id)
     if status not in MEASURED:
         raise StoreError(
             f"run {run_id} is {status}; scores are added to runs that are done or diverged"
@@ -680,8 +726,8 @@ def add_later_scores(session: Session, run_id: int, rows: Sequence[dict[str, Any
         session.execute(insert(ScoreRow), list(rows))
 
 
-def _status(session: Session, run_id: int) -> str:
-    """The status of a run, which stays as it is until the transaction ends."""
+def _locked_status(session: Session, run_id: int) -> str:
+    """Return the status of a run, which stays as it is until the transaction ends."""
     query = select(RunRow.status).where(RunRow.id == run_id).with_for_update()
     status = session.scalars(query).one_or_none()
     if status is None:
@@ -689,13 +735,9 @@ def _status(session: Session, run_id: int) -> str:
     return status
 
 
-def _has_begun(session: Session, study: str, run_ids: Sequence[int] | None) -> bool:
-    begun = select(RunRow.id).where(
-        RunRow.study == study,
-        RunRow.phase == "confirm",
-        or_(RunRow.status != "planned", RunRow.attempt > 0),
-    )
-    if run_ids is None:
-        return session.scalars(begun.limit(1)).one_or_none() is not None
-    among = (begun.where(RunRow.id.in_(part)).limit(1) for part in chunks(run_ids))
-    return any(session.scalars(query).one_or_none() is not None for query in among)
+def _statuses(session: Session, run_ids: Iterable[int]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for part in chunks(run_ids):
+        query = select(RunRow.id, RunRow.status).where(RunRow.id.in_(part))
+        found.update({number: status for number, status in session.execute(query)})
+    return found

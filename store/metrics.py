@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+FLOOR = "floor"
+"""The metric that holds the accuracy of the best blind guess, at each split and length."""
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -54,7 +57,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             Metric(
                 "accuracy",
                 "accuracy (share of right answers)",
-                floor_in="floor",
+                floor_in=FLOOR,
                 ceiling=1.0,
                 direction="maximize",
                 kind="share",
@@ -79,9 +82,9 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 scored=True,
             ),
             Metric(
-                "floor",
+                FLOOR,
                 "accuracy of the best blind guess",
-                floor_in="floor",
+                floor_in=FLOOR,
                 kind="share",
                 format=".3f",
                 scored=True,

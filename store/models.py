@@ -161,9 +161,6 @@ class RunRow(Table):
         doc="command, git commit and difference, plug-ins, seeds, device …"
     )
     config_id: Mapped[int] = mapped_column(ForeignKey("es_configs.id"))
-    called_at: Mapped[datetime | None] = mapped_column(
-        doc="the last call of the study that asked for this run"
-    )
     superseded: Mapped[bool] = mapped_column(
         doc="did the last call of the study with this task and arm not ask for it?"
     )

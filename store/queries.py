@@ -309,11 +309,17 @@ def read_scores(session: Session, run_ids: Sequence[int]) -> list[Score]:
     return found
 
 
-def read_components(session: Session, code_hash: str) -> tuple[Component, ...]:
-    """Return the parts that a run's `code_hash` stands for, by kind and name."""
-    query = select(ComponentRow).where(ComponentRow.code_hash == code_hash)
-    rows = session.scalars(query.order_by(ComponentRow.kind, ComponentRow.name))
-    return tuple(Component(row.kind, row.name, row.origin, row.source_hash) for row in rows)
+def read_components(
+    session: Session, code_hashes: Iterable[str]
+) -> dict[str, tuple[Component, ...]]:
+    """Return the parts that each `code_hash` of a run stands for, by kind and name."""
+    found: dict[str, tuple[Component, ...]] = dict.fromkeys(code_hashes, ())
+    for part in chunks(list(found)):
+        query = select(ComponentRow).where(ComponentRow.code_hash.in_(part))
+        for row in session.scalars(query.order_by(ComponentRow.kind, ComponentRow.name)):
+            own = Component(row.kind, row.name, row.origin, row.source_hash)
+            found[row.code_hash] = (*found[row.code_hash], own)
+    return found
 
 
 def frozen_record(row: ProtocolRow) -> Frozen:

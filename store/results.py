@@ -188,7 +188,8 @@ class Results:
     def components(self, code_hash: str) -> list[Component]:
         """Return the parts that a run's `code_hash` stands for; none where it was not noted."""
 
-        return self._transact(lambda session: list(read_components(session, code_hash)))
+        found = self._transact(lambda session: read_components(session, [code_hash]))
+        return list(found[code_hash])
 
     def studies(self) -> dict[str, str | None]:
         """Return the studies and their descriptions, by name."""

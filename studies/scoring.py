@@ -22,7 +22,8 @@ PLACES_WITH_ANSWERS = 3
 class Measured:
     """One number: `n` counts what it is a mean over, such as scored answers; nll is in nats.
 
-    `bin` tells apart what is measured several times, such as layers or output indices.
+    `bin` tells apart what is measured several times, such as layers or output indices. `imputed`
+    is True for a run that diverged: then it is the score of a model that learned nothing.
     """
 
     split: str
@@ -32,6 +33,7 @@ class Measured:
     value: float | None
     correct: int | None = None
     bin: int | None = None
+    imputed: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,6 @@ from studies import analysis
 
 if TYPE_CHECKING:
     from studies.analysis import *  # noqa: F403
-    from studies.analysis import Arm, Seed
-
-    ArmOutcome, SeedOutcome = Arm, Seed
 
 EARLIER = {"ArmOutcome": "Arm", "SeedOutcome": "Seed"}
 """Names of earlier versions."""

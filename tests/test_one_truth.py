@@ -66,7 +66,6 @@ def diverged(tmp_path_factory: pytest.TempPathFactory) -> Told:
     return told_of("diverged", tmp_path_factory.mktemp("diverged"))
 
 
-@pytest.mark.xfail(strict=True, reason="C: a diverged seed counts in the study alone")
 def test_how_far_an_arm_holds_is_told_alike_when_a_seed_diverged(diverged: Told) -> None:
     reach, below = arms(diverged)["rope"]["reach"], rows(diverged, "below skill")["rope"]
 
@@ -76,7 +75,6 @@ def test_how_far_an_arm_holds_is_told_alike_when_a_seed_diverged(diverged: Told)
     assert (below["seeds"], below["seeds_above"]) == (5, 4)
 
 
-@pytest.mark.xfail(strict=True, reason="C: a diverged seed counts in the study alone")
 @pytest.mark.parametrize("metric", ["skill", "accuracy", "exact"])
 def test_means_are_told_alike_when_a_seed_diverged(diverged: Told, metric: str) -> None:
     table = diverged["store"][f"lengths {metric}"]
@@ -88,7 +86,6 @@ def test_means_are_told_alike_when_a_seed_diverged(diverged: Told, metric: str) 
         assert row["seeds"] == told[3] == 5
 
 
-@pytest.mark.xfail(strict=True, reason="C: a diverged seed counts in the study alone")
 @pytest.mark.parametrize(("query", "metric"), [("cost", "accuracy"), ("cost skill", "skill")])
 def test_the_value_beside_a_cost_is_the_mean_that_the_study_tells(
     diverged: Told, query: str, metric: str

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import studies.tasks
-from registry.registry import REGISTRIES
 from store import Ledger, PlannedRun
 
 ROOT = Path(__file__).parents[1]
@@ -98,15 +97,6 @@ def test_files_that_the_documents_name_exist() -> None:
 
 def rows_of_tables() -> dict[str, str]:
     return dict(re.findall(r"^\| `?(\w+)`? \| (.*) \|$", README, flags=re.MULTILINE))
-
-
-@pytest.mark.parametrize(
-    "kind", [table.kind for table in REGISTRIES.values() if table.kind != "task"]
-)
-def test_every_part_is_in_the_table(kind: str) -> None:
-    shown = set(re.findall(r"`(\w+)`", rows_of_tables()[kind]))
-
-    assert shown == {name for name in REGISTRIES[kind] if REGISTRIES[kind].is_builtin(name)}
 
 
 def test_every_task_is_in_the_table() -> None:

@@ -31,7 +31,7 @@ from registry.errors import ConfigError, Problem, UnknownNameError
 from registry.plugins import load
 from registry.registry import REGISTRIES, Origin, Registry, registry_for, registry_of
 
-__all__ = ["Case", "Report", "Result", "cases", "check"]
+__all__ = ["Report", "Result", "cases", "check"]
 
 
 def check(part: type[Any], *, dear: bool = True, only: Collection[str] = ()) -> Report:

@@ -61,9 +61,7 @@ def expanded(config: Mapping[str, Any]) -> dict[str, Any]:
     try:
         below = read_yaml(file_of(name))
     except UnknownNameError as error:
-        nearest = error.nearest[0] if error.nearest else None
-        rule = f"no preset is named {name!r}"
-        raise ConfigError([Problem(KEY, rule, name, tuple(error.known), nearest)]) from None
+        raise ConfigError([error.problem(KEY)]) from None
     return {**below, **{key: _over(below.get(key), value) for key, value in own.items()}}
 
 

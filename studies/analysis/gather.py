@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from studies.analysis.choice import alternatives, tried_settings
 from studies.analysis.phrases import fit_title
 from studies.analysis.results import Arm, Curve, Measure, Place, Seed, StudyResults, Task
 from studies.experiment.plan import Cell, Plan
-from studies.experiment.tune import search_of
+from studies.experiment.tune import Chosen, by_setting, choice_of, validation_nll
 
 if TYPE_CHECKING:
     from store.records import Choice, PlannedRun, Run, Score
@@ -20,6 +21,9 @@ Key = tuple[str, str, str, int, str]
 
 RESULTS = ("done", "diverged", "not_applicable")
 """The statuses of runs that need not be done again; one that failed is tried by the next call."""
+
+NOT_OVER = "tuning is not over"
+"""Why there is no setting so far."""
 
 SPLITS = ("train", "validation", "test")
 """Where one length is measured in several of them, the later one decides."""
@@ -50,18 +54,18 @@ class StoredRuns:
         return self._found(self.plan.tuning(cell))
 
     def choice(self, cell: Cell) -> "Choice | None":
-        """What tuning chose for a cell; None where nothing is tuned, or tuning is not over."""
-        planned, runs = self.plan[cell], self.tuning(cell)
-        seeds = len(self.plan.protocol.tuning_seeds)
-        if len(runs) < len(planned.tries) * seeds:
+        """What tuning chose for a cell; None where nothing is tuned, or not all of it is planned.
+
+        As long as tuning is not over there is no setting in it, but what was tried so far.
+        """
+        protocol, runs = self.plan.protocol, self.tuning(cell)
+        settings, seeds = [one.setting for one in self.plan[cell].tries], len(protocol.tuning_seeds)
+        if not runs or len(runs) < len(settings) * seeds:
             return None
-        ids = [run.id for run in runs]
-        tried = [
-            (one.setting, ids[place * seeds : (place + 1) * seeds])
-            for place, one in enumerate(planned.tries)
-        ]
-        search = search_of(tried, self.plan.protocol.tie, self.plan.protocol.ties)
-        return self._choices.get((cell.task, cell.arm, search))
+        nlls = {one.id: validation_nll(self.scores[one.id]) for one in runs if one.status == "done"}
+        tried = by_setting(settings, runs, seeds, nlls)
+        so_far = choice_of(cell, tried, Chosen(None, NOT_OVER), protocol.tie, protocol.ties)
+        return self._choices.get((cell.task, cell.arm, so_far.search), so_far)
 
     def final(self, cell: Cell) -> list["Run"]:
         """The final runs of a cell that are there; none where it has no setting so far."""
@@ -73,15 +77,19 @@ class StoredRuns:
             return []
         return self._found(self.plan.confirming(cell, choice.setting))
 
+    def _is_lost(self, cell: Cell) -> bool:
+        """Has tuning ended without a setting?"""
+        choice = self.choice(cell)
+        return choice is not None and choice.setting is None and choice.reason != NOT_OVER
+
     @property
     def complete(self) -> bool:
         """Is nothing left to be done, and nothing worth trying again?"""
         for cell in self.plan.cells():
-            planned, choice, final = self.plan[cell], self.choice(cell), self.final(cell)
+            final, lost = self.final(cell), self._is_lost(cell)
             if any(run.status not in RESULTS for run in (*self.tuning(cell), *final)):
                 return False
-            chosen = not planned.tuned or (choice is not None and choice.setting is not None)
-            if len(final) < self.plan.protocol.seeds and (chosen or choice is None):
+            if len(final) < self.plan.protocol.seeds and not lost:
                 return False
         return True
 
@@ -101,6 +109,14 @@ class StoredRuns:
             if point.value is not None:
                 found[point.run_id][point.metric].append((point.step, point.value))
         return found
+
+
+def results_of(plan: Plan, storage: str) -> StudyResults:
+    """What the database at an address holds of a plan."""
+    from store.results import Results  # which loads SQLAlchemy
+
+    with closing(Results(storage)) as results:
+        return gather(plan, results)
 
 
 def gather(plan: Plan, results: "Results") -> StudyResults:
@@ -134,9 +150,12 @@ def _arm(stored: StoredRuns, cell: Cell) -> Arm:
     longest = planned.longest if planned.scored else None
     reason = ""
     if planned.tuned:
-        reason = "tuning is not over" if choice is None else choice.reason or ""
+        reason = NOT_OVER if choice is None else choice.reason or ""
     return Arm(
-        seeds={run.seed: _seed(stored, run, longest) for run in stored.final(cell)},
+        seeds={
+            run.seed: seed_of(run, stored.scores[run.id], stored.curves.get(run.id, {}), longest)
+            for run in stored.final(cell)
+        },
         longest_trained=longest,
         reason=reason,
         name=cell.arm,
@@ -148,28 +167,29 @@ def _arm(stored: StoredRuns, cell: Cell) -> Arm:
     )
 
 
-def _seed(stored: StoredRuns, run: "Run", longest: int | None) -> Seed:
-    own = [one for one in stored.scores[run.id] if not one.later]
+def seed_of(
+    run: "Run", scores: Iterable["Score"], curves: Mapping[str, Curve], longest: int | None
+) -> Seed:
+    """A run with what it measured; `longest` is the longest trained length, if there is one."""
+    every = list(scores)
+    own = [one for one in every if not one.later]
     values: dict[Measure, float | None] = {
         (measure_name(one), one.length): one.value
         for split in SPLITS
         for one in own
         if one.split == split
     }
+    timed = (one for one in own if metric_of(one.metric).kind == "time")
     return Seed(
-        run.status,
-        values,
-        None if longest is None else values.get(("skill", longest)),
-        frozenset(
-            (one.metric, one.length)
-            for one in own
-            if metric_of(one.metric).kind == "time" and one.correct == 0
-        ),
-        run,
-        _places(own),
-        _bins(own),
-        stored.curves.get(run.id, {}),
-        _places(one for one in stored.scores[run.id] if one.later),
+        status=run.status,
+        values=values,
+        fit=None if longest is None else values.get(("skill", longest)),
+        censored=frozenset((one.metric, one.length) for one in timed if one.correct == 0),
+        run=run,
+        places=_places(own),
+        bins=_bins(own),
+        curves=curves,
+        later=_places(one for one in every if one.later),
     )
 
 

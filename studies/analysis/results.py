@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from store.aggregate import Interval, mean_of, t_interval, wilson
+from store.aggregate import Interval, held, mean_of, t_interval, wilson
 from store.metrics import metric_of
 from studies.analysis.survival import Time, kaplan_meier
 
@@ -238,15 +238,13 @@ class Arm:
             return Reach(None)
         if trained.mean < threshold:
             return Reach(False, skill=trained.mean)
-        above = longest
-        for length in sorted(self.beyond):
-            skill = self.interval("skill", length)
-            if skill is None:
-                return Reach(True, above, unmeasured=length)
-            if skill.mean < threshold:
-                return Reach(True, above, length, skill.mean)
-            above = length
-        return Reach(True, above)
+        found = {one: self.interval("skill", one) for one in sorted(self.beyond)}
+        means = {one: None if skill is None else skill.mean for one, skill in found.items()}
+        far = held(means.items(), threshold)
+        above = longest if far.last_length_above is None else far.last_length_above
+        below = far.first_length_below
+        skill = None if below is None else means[below]
+        return Reach(True, above, below, skill, far.unmeasured)
 
     @property
     def trained_skill(self) -> Interval | None:

@@ -16,7 +16,7 @@ from store.ledger import Ledger
 from store.provenance import environment_facts, git_facts
 from store.results import Results
 from store.weights import ModelFiles
-from studies.analysis.gather import StoredRuns, gather
+from studies.analysis.gather import StoredRuns, results_of
 from studies.analysis.search import is_settled, points
 from studies.errors import InterruptedStudyError
 from studies.execution.scheduler import Origin, Scheduler, job_for
@@ -31,7 +31,7 @@ from studies.experiment.study import Study
 from studies.training.execute import device_facts
 
 if TYPE_CHECKING:
-    from store.records import Component, Run
+    from store.records import Run
 
 
 class Terminated(BaseException):
@@ -160,8 +160,7 @@ def _grown(draft: Draft, plan: Plan, work: _Work) -> Draft | None:
     search = plan.search
     if search is None:
         return None
-    with closing(Results(work.call.storage)) as stored:
-        results = gather(plan, stored)
+    results = results_of(plan, work.call.storage)
     reached = points(results)
     if work.trials is not None:
         name = f"{plan.study}/search/{hash_of(without_defaults(search))[:8]}"
@@ -207,15 +206,15 @@ def changed(plan: Plan, stored: StoredRuns) -> dict[str, list[int]]:
     Runs of an older version note less; what they do not note is not compared.
     """
     found: dict[str, list[int]] = {}
-    noted: dict[str | None, Sequence[Component]] = {None: ()}
-    for cell in plan.cells():
+    of_cell = {cell: [*stored.tuning(cell), *stored.final(cell)] for cell in plan.cells()}
+    codes = {run.code_hash or "" for runs in of_cell.values() for run in runs}
+    noted = {code: stored.results.components(code) for code in codes}
+    for cell, runs in of_cell.items():
         parts = plan.code[plan[cell].tries[0].code_hash]
         now = {(part.kind, part.name): part.source_hash for part in parts}
-        for run in (*stored.tuning(cell), *stored.final(cell)):
-            code = run.code_hash
-            if code is not None and code not in noted:
-                noted[code] = stored.results.components(code)
-            if any(now.get((one.kind, one.name)) != one.source_hash for one in noted[code]):
+        for run in runs:
+            before = noted[run.code_hash or ""]
+            if any(now.get((one.kind, one.name)) != one.source_hash for one in before):
                 found.setdefault(cell.arm, []).append(run.id)
     return found
 

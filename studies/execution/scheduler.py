@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from store.records import FINISHED, PlannedRun
@@ -13,12 +13,13 @@ from studies.errors import WorkerError
 from studies.execution.pool import WorkerPool
 from studies.execution.progress import Progress, steps_left
 from studies.execution.trials import Trials
-from studies.execution.worker import Job, is_alive, validation_nll
+from studies.execution.worker import Job, is_alive
 from studies.experiment.plan import Cell, Plan
-from studies.experiment.tune import Chosen, Tried, by_setting, choice_of, choose
+from studies.experiment.tune import Chosen, Tried, by_setting, choice_of, choose, validation_nll
 
 if TYPE_CHECKING:
     from store.ledger import Ledger
+
 
 POLL_SECONDS = 0.25
 RECOVER_SECONDS = 5.0
@@ -47,30 +48,21 @@ class Scheduler:
     ) -> None:
         self.plan, self.ledger, self.trials = plan, ledger, trials
         self.origin = origin or Origin()
-        # One instant for the whole call: runs of its arms that it does not ask for are superseded.
-        self.called_at = datetime.now(UTC)
-        self.tuning = self._submit({cell: plan.tuning(cell) for cell in plan.cells()})
+        self.tuning = self.submit({cell: plan.tuning(cell) for cell in plan.cells()})
         self.confirming: dict[Cell, list[int]] = {}
         self.chosen: dict[Cell, Chosen] = {}
         self.rerun: set[str] = set()
+        self._superseded = False
 
-    def submit(self, planned: Iterable[PlannedRun]) -> list[int]:
-        """Plan what is not there yet; return the ids of all."""
-        noted = [
-            replace(
-                run,
-                environment_id=self.origin.environment_id,
-                provenance={**self.origin.provenance, **run.provenance},
-            )
-            for run in planned
-        ]
-        return self.ledger.plan(noted, called_at=self.called_at) if noted else []
+    def submit(self, planned: Mapping[Cell, Iterable[PlannedRun]]) -> dict[Cell, list[int]]:
+        """Plan what is not there yet; return the ids of all, by cell."""
+        groups = {cell: [self._noted(run) for run in runs] for cell, runs in planned.items()}
+        ids = iter(self.ledger.plan(run for runs in groups.values() for run in runs))
+        return {cell: list(islice(ids, len(runs))) for cell, runs in groups.items()}
 
-    def _submit(self, planned: Mapping[Cell, Iterable[PlannedRun]]) -> dict[Cell, list[int]]:
-        """Plan the runs of many cells at once; return the ids of each."""
-        groups = {cell: list(runs) for cell, runs in planned.items()}
-        ids = iter(self.submit(run for runs in groups.values() for run in runs))
-        return {cell: [next(ids) for _ in runs] for cell, runs in groups.items()}
+    def _noted(self, run: PlannedRun) -> PlannedRun:
+        provenance = {**self.origin.provenance, **run.provenance}
+        return replace(run, environment_id=self.origin.environment_id, provenance=provenance)
 
     def ids(self) -> list[int]:
         """The runs planned so far."""
@@ -90,13 +82,12 @@ class Scheduler:
         again = [cell for cell in self.tuning if cell.arm in self.rerun]
         self._reset([number for cell in again for number in self.tuning[cell]], FINISHED)
         self.advance()
-        taken = self.ledger.recover(self.ids(), is_alive)
-        if self._reset(self.ids(), ("failed",)) or taken or again:
-            settled = {cell: one for cell, one in self.chosen.items() if one.setting is not None}
-            self.chosen = settled
-            # Once more, so that runs planned anew carry the source and the environment of now.
-            self._submit({cell: self.plan.tuning(cell) for cell in self.plan.cells()})
-            self._submit(self._confirming_of(settled))
+        self.ledger.recover(self.ids(), is_alive)
+        self.ledger.reset(self.ids(), ("failed",))
+        self.chosen = {cell: one for cell, one in self.chosen.items() if one.setting is not None}
+        # Once more, so that runs planned anew carry the source and the environment of now.
+        self.submit({cell: self.plan.tuning(cell) for cell in self.plan.cells()})
+        self.submit(self._confirming_of(self.chosen))
         self.reconcile()
 
     def _reset(self, run_ids: Sequence[int], statuses: Sequence[str]) -> int:
@@ -137,59 +128,43 @@ class Scheduler:
                 if cell not in self.chosen and all(statuses[one] in FINISHED for one in numbers)
             ]
             if not over:
+                if not self._superseded:
+                    self.ledger.supersede(self.ids())
+                    self._superseded = True
                 return statuses
-            fresh = self._choose(over)
+            tried = self.tried(over)
+            fresh = {cell: self.choose(cell, tried[cell]) for cell in over}
             self.chosen |= fresh
             self._confirm(fresh)
 
     def _confirm(self, chosen: Mapping[Cell, Chosen]) -> None:
         planned = self._confirming_of(chosen)
-        self.confirming |= self._submit(planned)
+        self.confirming |= self.submit(planned)
         again = {cell: runs for cell, runs in planned.items() if cell.arm in self.rerun}
         if again:
-            self._reset([one for cell in again for one in self.confirming[cell]], FINISHED)
-            self._submit(again)
+            self.ledger.reset([one for cell in again for one in self.confirming[cell]], FINISHED)
+            self.submit(again)
 
-    def choose(self, cell: Cell) -> Chosen:
+    def choose(self, cell: Cell, tried: Sequence[Tried]) -> Chosen:
         """The setting that the confirming runs of a cell get; the only one where there is one."""
-        return self._choose([cell])[cell]
-
-    def _choose(self, cells: Sequence[Cell]) -> dict[Cell, Chosen]:
-        """Choose for cells whose tuning is over, and store what was chosen and why."""
         protocol = self.plan.protocol
-        chosen: dict[Cell, Chosen] = {}
-        for cell, tried in self._tried(cells).items():
-            if not tried:
-                chosen[cell] = Chosen(self.plan[cell].tries[0].setting)
-                continue
-            found = choose(tried, protocol.tie, protocol.ties)
-            choice = choice_of(cell, tried, found, protocol.tie, protocol.ties)
-            # One that is there already was chosen from the same runs by the same rule.
-            kept = self.ledger.choose(choice)
-            chosen[cell] = Chosen(kept.setting, kept.reason or "", kept.edges, tuple(kept.near))
+        if not tried:
+            return Chosen(self.plan[cell].tries[0].setting)
+        chosen = choose(tried, protocol.tie, protocol.ties)
+        self.ledger.choose(choice_of(cell, tried, chosen, protocol.tie, protocol.ties))
         return chosen
 
-    def tried(self, cell: Cell) -> list[Tried]:
-        """What tuning tried for a cell, setting by setting."""
-        return self._tried([cell])[cell]
-
-    def _tried(self, cells: Sequence[Cell]) -> dict[Cell, list[Tried]]:
+    def tried(self, cells: Sequence[Cell]) -> dict[Cell, list[Tried]]:
+        """What tuning tried for each cell, setting by setting; nothing where nothing is tuned."""
         numbers = [number for cell in cells for number in self.tuning[cell]]
-        runs = {run.id: run for run in self.ledger.runs(numbers)} if numbers else {}
-        done = [number for number, run in runs.items() if run.status == "done"]
-        nlls = self._nlls(done) if done else {}
-        seeds = len(self.plan.protocol.tuning_seeds)
-        return {
-            cell: by_setting(
-                [one.setting for one in self.plan[cell].tries],
-                [runs[number] for number in self.tuning[cell]],
-                seeds,
-                nlls,
-            )
-            if self.tuning[cell]
-            else []
-            for cell in cells
-        }
+        runs = {run.id: run for run in self.ledger.runs(numbers)}
+        nlls = self._nlls([run.id for run in runs.values() if run.status == "done"])
+        found: dict[Cell, list[Tried]] = {}
+        for cell in cells:
+            settings = [one.setting for one in self.plan[cell].tries]
+            own, seeds = [runs[one] for one in self.tuning[cell]], self.plan.protocol.tuning_seeds
+            found[cell] = by_setting(settings, own, len(seeds), nlls) if own else []
+        return found
 
     def unfinished(self) -> bool:
         """Is anything of the plan still to be done?"""
@@ -211,6 +186,7 @@ class Scheduler:
         Workers that die are replaced; their runs are done again. Whatever ends this call, no
         worker is left behind, and what they were at is planned again.
         """
+        self.trials.prepare()
         pool = WorkerPool(job, workers, self._capacity())
         started = recovered = time.monotonic()
         try:

@@ -3,9 +3,12 @@
 import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from store.database import install_sqlite_hooks
+from sqlalchemy import inspect
+
+from store.database import install_sqlite_hooks, make_engine
 
 if TYPE_CHECKING:
     import optuna
@@ -21,6 +24,12 @@ NUMBERS = (-(2**31), 2**31)
 """The same for every other number."""
 
 
+OPEN = """
+SELECT DISTINCT s.study_name FROM studies AS s JOIN trials AS t ON t.study_id = s.study_id
+WHERE t.state = 'RUNNING'
+"""
+
+
 class Trials:
     """The trials behind tuning runs, in the database that also holds our tables.
 
@@ -28,19 +37,29 @@ class Trials:
     """
 
     def __init__(self, url: str) -> None:
+        self.url = url
+
+    @cached_property
+    def _storage(self) -> "optuna.storages.RDBStorage":
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._storage = optuna.storages.RDBStorage(url)
+        storage = optuna.storages.RDBStorage(self.url)
         # Optuna asks before it writes, so both must be one transaction; a connection that is open
         # already would keep its old manners.
-        install_sqlite_hooks(self._storage.engine)
-        self._storage.engine.dispose()
+        install_sqlite_hooks(storage.engine)
+        storage.engine.dispose()
+        return storage
+
+    def prepare(self) -> None:
+        """Make Optuna's tables where they are missing, before several processes need them."""
+        _ = self._storage
 
     def close(self) -> None:
         """Close the connections."""
-        self._storage.remove_session()
-        self._storage.engine.dispose()
+        if "_storage" in self.__dict__:
+            self._storage.remove_session()
+            self._storage.engine.dispose()
 
     def begin(self, run: "Run", attempt: int) -> tuple[str, int]:
         """Open a trial for this attempt at a run; return its Optuna study and number."""
@@ -78,9 +97,11 @@ class Trials:
         """Close the open trials of runs that are not running, with what the run's status says."""
         import optuna
 
-        by_id = {run.id: run for run in runs}
+        still_open = self._with_open_trials()
+        by_id = {run.id: run for run in runs} if still_open else {}
         attached = {run.optuna_study for run in by_id.values() if run.optuna_study is not None}
-        for name in sorted(attached | {study_name(run) for run in by_id.values()}):
+        known = attached | {study_name(run) for run in by_id.values()}
+        for name in sorted(known & still_open):
             study = self._study(name)
             for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
                 run = by_id.get(trial.user_attrs.get("run", -1))
@@ -88,6 +109,20 @@ class Trials:
                     continue
                 last = trial.number == run.optuna_trial
                 self.end(name, trial.number, nlls.get(run.id) if last else None)
+
+    def _with_open_trials(self) -> set[str]:
+        """The Optuna studies that have a running trial; there are none, as a rule.
+
+        Asked by a reader, since Optuna begins to write as soon as its storage is opened.
+        """
+        engine = make_engine(self.url, readonly=True)
+        try:
+            with engine.connect() as connection:
+                if not inspect(connection).has_table("trials"):
+                    return set()
+                return {name for (name,) in connection.exec_driver_sql(OPEN)}
+        finally:
+            engine.dispose()
 
     def keep_only(self, runs: Iterable["Run"]) -> None:
         """Delete every Optuna study that no trial of these runs is in."""

@@ -1,6 +1,5 @@
 """A worker process: claims runs, does them, and writes what came out."""
 
-import math
 import os
 import platform
 import signal
@@ -129,6 +128,8 @@ class _Worker:
         written = self.write(claim, ledger, outcome)
         self.shared.at_hand[self.slot] = 0
         if written and trial is not None:
+            from studies.experiment.tune import validation_nll  # which loads torch
+
             trials.end(*trial, nll=validation_nll(outcome.scores))
 
     def write(self, claim: "Claim", ledger: "Ledger", outcome: "Outcome") -> bool:
@@ -198,16 +199,6 @@ class _Worker:
         """Stop when asked to, or when the parent is gone."""
         if self.stopping or os.getppid() != self.job.parent:
             raise Stopped
-
-
-def validation_nll(scores: Sequence[Any]) -> float | None:
-    """The mean validation nll over answers; None where it was not measured or not finite."""
-    rows = [one for one in scores if one.split == "validation" and one.metric == "nll"]
-    total = sum(one.n for one in rows)
-    if not total or any(one.value is None for one in rows):
-        return None
-    mean = math.fsum(one.value * one.n for one in rows) / total
-    return mean if math.isfinite(mean) else None
 
 
 def this_process() -> str:

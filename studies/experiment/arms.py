@@ -43,7 +43,7 @@ class Arm:
                 "a bare arm is a value of the one variable that a study has (variables here: "
                 f"{told}); say what it changes, as {{{self.name}: {{encoder.n_layers: 4}}}}"
             )
-            raise ConfigError([Problem(f"study.arms ({self.name})", rule, self.name)])
+            raise ConfigError([Problem("study.arms", rule, self.name, item=self.name)])
         return nested({variables[0]: self.value})
 
 

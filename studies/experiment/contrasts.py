@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from registry.errors import ConfigError, Problem, nearest
+from registry.errors import ConfigError, Problem, nearest_one
 from registry.registry import registry_of
 from store.metrics import METRICS, metric_of
 from studies.experiment.draft import Draft
@@ -198,7 +198,7 @@ def _of_metric(draft: Draft, claim: Hypothesis, key: str) -> Iterator[Problem]:
         )
         if probes:
             rule = f"no run has the metric {claim.metric!r}; measured are {', '.join(known)}"
-        near = next(iter(nearest(claim.metric, known)), None)
+        near = nearest_one(claim.metric, known)
         yield Problem(key, rule, claim.metric, nearest=near)
 
 

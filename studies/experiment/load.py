@@ -12,7 +12,7 @@ from studies.experiment.overrides import as_written, try_to_gather
 from studies.experiment.study import Study
 from studies.experiment.validate import draft_problems, never_asked
 
-OF_ARM = "study.arms (", "--arms ("
+OF_ARMS = "study.arms", "--arms"
 """How the keys of what is wrong with one arm begin."""
 
 
@@ -65,7 +65,7 @@ def load_draft(study: Study, typed: Typed) -> Draft:
     problems += [
         as_written(one, found.layers)
         for one in further
-        if not found.problems or one.allowed or one.key.startswith(OF_ARM)
+        if not found.problems or one.code.startswith("unknown") or (one.item and one.key in OF_ARMS)
     ]
     if problems:
         raise ConfigError(problems)

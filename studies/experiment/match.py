@@ -171,7 +171,7 @@ class _Search:
         return " or ".join(one for one in KNOBS[self.match.what] if one != self.match.knob)
 
     def refused(self, rule: str) -> ConfigError:
-        return ConfigError([Problem(f"study.match ({self.names[0]})", rule)])
+        return ConfigError([Problem("study.match", rule, item=self.names[0])])
 
 
 def _between(low: int, high: int, share: float) -> int:

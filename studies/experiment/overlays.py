@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from registry.errors import ConfigError, Problem, nearest
+from registry.errors import ConfigError, Problem, nearest_one
 
 ROOTS = ("encoder", "model", "perform", "task", "training", "evaluation", "study")
 """The roots of a config. Those that hold a choice of a part are `model`, `perform` and `task`."""
@@ -118,9 +118,9 @@ def refuse_other_roots(overlay: Any, key: str) -> None:
 
 
 def _other_root(place: str, root: str, allowed: tuple[str, ...]) -> Problem:
-    near = nearest(root.split(".")[0], allowed)
+    near = nearest_one(root.split(".")[0], allowed)
     rule = f"an overlay changes roots of a config; got {root!r}"
-    return Problem(place, rule, root, allowed, near[0] if near else None)
+    return Problem(place, rule, root, allowed, near, code="unknown_key")
 
 
 def each_told(read: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:

@@ -1,6 +1,5 @@
 """Put the settings of a study together: its own < a YAML file < `--set` and other options."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -120,7 +119,7 @@ def check(data: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
 
 def _with_all_roots(problem: Problem) -> Problem:
     """An unknown root, told with all that may be written, though a task becomes a panel."""
-    if "." in problem.key or not problem.allowed:
+    if "." in problem.key or problem.code != "unknown_key":
         return problem
     return unknown_key(problem.key, problem.value, EXAMPLES)
 
@@ -216,8 +215,7 @@ RATES = "study.learning_rates"
 def as_written(problem: Problem, layers: Sequence[Layer]) -> Problem:
     """A problem under the key that was written, and with the file that says so.
 
-    A key that goes on in words, as `study.arms (rope)` does, is looked for without them. A key
-    that is missing is told under the lowest layer that has the place that lacks it.
+    A key that is missing is told under the lowest layer that has the place that lacks it.
 
     Args:
         problem: Under its key in the settings that all layers make.
@@ -248,14 +246,11 @@ def _spellings(key: str) -> Iterator[str]:
 
 
 def _places(key: str) -> Iterator[str]:
-    """Where a key is written that goes on in words; arms may be the cells of crossed factors.
+    """Where else a key may be written: arms may be the cells of crossed factors.
 
     What is wrong with one of several settings is written somewhere in their grid.
     """
-    place = re.split(r" \(|: ", key)[0]
-    if place != key:
-        yield place
-    if place == "study.arms":
+    if key == "study.arms":
         yield "study.factors"
     if key.startswith("study.tune"):
         yield "study.tune"

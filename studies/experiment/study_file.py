@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from registry.errors import ConfigError, Problem, unknown_key
+from registry.errors import ConfigError, Problem, missing, unknown_key
 from registry.yaml_file import read_yaml
 from studies.experiment.load import Typed, load_draft
 from studies.experiment.overlays import ROOTS, Layer, not_a_mapping
@@ -43,7 +43,7 @@ def _deeper(file: Path, data: Mapping[str, Any], problems: Sequence[Problem]) ->
         study = _study(file, {"name": "?", "question": "?", **sound})
         load_draft(study, Typed())
     except ConfigError as error:
-        return [problem for problem in error.problems if problem.allowed]
+        return [problem for problem in error.problems if problem.code.startswith("unknown")]
     return []
 
 
@@ -71,7 +71,7 @@ def _problems(data: Mapping[str, Any]) -> Iterator[Problem]:
             yield _unknown("", key, data[key], (*ABOUT, *ROOTS))
     for key in NEEDED:
         if key not in data:
-            yield Problem(key, "this key is required")
+            yield missing(key)
     for key in ("name", "question", "about", "source"):
         if key in data and not (isinstance(data[key], str) and data[key].strip()):
             yield Problem(key, f"{key} is a text; got {data[key]!r}", data[key])

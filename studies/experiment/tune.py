@@ -1,5 +1,6 @@
 """Tuning: every arm tries the same settings, and one is chosen at trained lengths alone."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,16 @@ class Tried:
 
         found = [value for run in self.runs if (value := self.nlls.get(run.id)) is not None]
         return stdev(found) / len(found) ** 0.5 if len(found) > 1 else 0.0
+
+
+def validation_nll(scores: Iterable[Any]) -> float | None:
+    """The mean validation nll over answers; None where it was not measured or not finite."""
+    rows = [one for one in scores if one.split == "validation" and one.metric == "nll"]
+    total = sum(one.n for one in rows)
+    if not total or any(one.value is None for one in rows):
+        return None
+    mean = math.fsum(one.value * one.n for one in rows) / total
+    return mean if math.isfinite(mean) else None
 
 
 def by_setting(
@@ -103,11 +114,12 @@ def choice_of(
         }
         for one in tried
     ]
+    ids = [[one["setting"], one["runs"]] for one in told]
     return Choice(
         study=tried[0].runs[0].study,
         task=cell.task,
         arm=cell.arm,
-        search=search_of(((one["setting"], one["runs"]) for one in told), tolerance, ties),
+        search=hash_of({"tried": ids, "tolerance": tolerance, "ties": ties}),
         rule=f"lowest validation nll; within {tolerance:g} nats, the {ties}",
         setting=None if chosen.setting is None else dict(chosen.setting),
         nll=taken[0].nll if taken else None,
@@ -117,12 +129,6 @@ def choice_of(
         edges=dict(chosen.edges),
         runs=[run.id for one in taken for run in one.runs],
     )
-
-
-def search_of(tried: Iterable[tuple[Setting, Sequence[int]]], tolerance: float, ties: Ties) -> str:
-    """What identifies a search: the settings tried with the ids of their runs, and the rule."""
-    runs = [[dict(setting), list(ids)] for setting, ids in tried]
-    return hash_of({"tried": runs, "tolerance": tolerance, "ties": ties})
 
 
 def _status(runs: Sequence["Run"]) -> str:

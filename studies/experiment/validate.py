@@ -6,7 +6,7 @@ from typing import Any
 
 from registry.choices import build_mask
 from registry.config import EncoderConfig
-from registry.errors import ConfigError, Problem, UnknownNameError, nearest
+from registry.errors import ConfigError, Problem, UnknownNameError, nearest_one
 from studies.experiment.contrasts import contrast_problems, why_not_asked
 from studies.experiment.draft import Draft
 from studies.experiment.hypothesis import Hypothesis
@@ -57,8 +57,9 @@ def never_asked(draft: Draft, budget: str) -> list[Problem]:
     written, file = replace(draft, settings=own), draft.study.file
     return [
         Problem(
-            f"study.hypotheses ({one.name})",
+            "study.hypotheses",
             why,
+            item=one.name,
             nearest=_meant(written, one),
             file=None if file is None else str(file),
         )
@@ -74,7 +75,7 @@ def _meant(draft: Draft, claim: Hypothesis) -> str | None:
         (claim.panel, draft.labels()),
     ):
         if name not in known:
-            return next(iter(nearest(name, known)), None)
+            return nearest_one(name, known)
     return None
 
 
@@ -194,7 +195,7 @@ def _of_settings(draft: Draft) -> list[Problem]:
             try:
                 draft.config(cell, setting)
             except ConfigError as error:
-                problems += [replace(one, key=f"study.tune: {one.key}") for one in error.problems]
+                problems += [one.within("study.tune") for one in error.problems]
     return problems
 
 
@@ -239,13 +240,13 @@ def attributed(draft: Draft, cell: Cell, problem: Problem) -> Problem:
     if _brings(arm.over(draft.study.variables), problem.key):
         if all(one.name != arm.name for one in draft.settings.study.declared()):
             return _of_typed(draft, arm.name, problem)
-        inside = "" if arm.overlay is None else f".{problem.key}"
-        return replace(problem, key=f"study.arms ({arm.name}){inside}")
+        told = problem.within("study.arms", arm.name)
+        return told if arm.overlay is not None else replace(told, inside="")
     only = len(draft.settings.study.panels) == 1 and problem.key.split(".")[0] == "task"
     if not only and _brings(draft.panel(cell).overlay(), problem.key):
         return replace(problem, key=f"study.panels.{cell.panel}.{problem.key}")
     if _brings(nested(draft.settings.study.settings()[0]), problem.key):
-        return replace(problem, key=f"study.tune: {problem.key}")
+        return problem.within("study.tune")
     return problem
 
 
@@ -255,10 +256,11 @@ def _of_typed(draft: Draft, name: str, problem: Problem) -> Problem:
     Such an arm is a bare value of the variable, typed for one call.
     """
     known = [one.name for one in draft.settings.study.declared()]
-    near = next(iter(nearest(name, known)), None)
+    near = nearest_one(name, known)
     allowed = tuple(dict.fromkeys((*known, *problem.allowed))) if problem.allowed else ()
-    told = replace(problem, key=f"--arms ({name})", allowed=allowed)
-    return replace(told, nearest=near or problem.nearest)
+    return replace(
+        problem, key="--arms", item=name, allowed=allowed, nearest=near or problem.nearest
+    )
 
 
 def _brings(overlay: Mapping[str, Any], key: str) -> bool:
@@ -297,7 +299,7 @@ def key_problems(draft: Draft) -> Iterator[Problem]:
         asked = f"{root}.{rest.partition('.')[0]}" if root in FIELDS else root
         if asked not in known and (rest or root not in EXAMPLES):
             rule = f"no run has the key {key!r}"
-            near = next(iter(nearest(asked, known)), None)
+            near = nearest_one(asked, known)
             file = draft.study.file if place == "variable" else None
             yield Problem(place, rule, key, nearest=near, file=file and str(file))
 

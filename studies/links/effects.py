@@ -38,6 +38,8 @@ def measure(work: Work, choice: Choice = "nothing") -> Outcome:
     `accuracy_uncut` and `top_is_true` (the share of queries whose largest links in that layer are
     the true ones) tell about the model.
 
+    The floor of the accuracy is that of the task; a run that diverged has that accuracy.
+
     A task that tells no links, or has several answers a place, and a model whose attention is no
     softmax make the run not applicable.
 
@@ -46,7 +48,11 @@ def measure(work: Work, choice: Choice = "nothing") -> Outcome:
         choice: Which links are cut.
     """
     task, trained = task_of(work.config.task), trained_once(work)
-    outcome = replace(trained, scores=[one for one in trained.scores if one.split != "test"])
+    kept = ("floor",) if trained.status == "done" else ("floor", "accuracy")
+    outcome = replace(
+        trained,
+        scores=[one for one in trained.scores if one.split != "test" or one.metric in kept],
+    )
     if trained.status != "done":
         return outcome
     try:

@@ -65,7 +65,7 @@ def findings_of(plan: "Plan", storage: str, shown: str | None = None) -> Finding
     """What a study found, as far as it is stored; `shown` is the address that is told of it."""
     with closing(Results(storage)) as stored:
         kept, results = kept_for(plan, stored), gather(plan, stored)
-        found = provenance(results, stored, shown or storage)
+        found = provenance(results, stored.environment, shown or storage)
     frozen = NOTHING if kept is None else frozen_for(plan, kept)
     return Findings(
         study=plan.study,

@@ -2,11 +2,10 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from typing import Any
 
-from store.results import Results
 from studies.analysis.printing import cost_rows
 from studies.analysis.results import StudyResults
 from studies.experiment.overlays import leaves
@@ -16,12 +15,17 @@ MACHINE = ("python", "platform", "cpu", "threads")
 """The facts of an environment that a report names."""
 
 
-def provenance(results: StudyResults, stored: Results, storage: str) -> dict[str, str]:
-    """Where and by what the runs were done; several where they differ."""
+def provenance(
+    results: StudyResults, environment: Callable[[int], Mapping[str, Any]], storage: str
+) -> dict[str, str]:
+    """Where and by what the runs were done; several where they differ.
+
+    `environment` tells the facts of an environment by its id.
+    """
     runs = [run for run in results.runs if run.finished_at]
     ended = [run.finished_at for run in runs if run.finished_at]
     facts = [
-        stored.environment(number)
+        environment(number)
         for number in sorted({run.environment_id for run in runs if run.environment_id})
     ]
     # Arms differ in their parts, and so in their source: versions are told apart in each by itself.

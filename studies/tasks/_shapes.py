@@ -1,4 +1,4 @@
-"""Empty tokens: places without a symbol of their own, at which answers are read."""
+"""Shapes that tasks share: one answer a sequence, a string of answers, one running text."""
 
 from abc import abstractmethod
 from typing import ClassVar, Literal, get_args
@@ -9,8 +9,17 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from studies.tasks._floors import UNSCORED
-from studies.tasks.task import Batch, Floors, Targets, Task, check_choice, whole
+from studies.tasks._floors import UNSCORED, share_of_commonest
+from studies.tasks.task import (
+    Batch,
+    Floors,
+    Targets,
+    Task,
+    check_alphabet,
+    check_choice,
+    uniform_tokens,
+    whole,
+)
 
 
 def with_empties(
@@ -62,11 +71,12 @@ class OneAnswer(Task):
     def n_symbols(self) -> int:
         """The number of symbols, which have the ids 1..n_symbols."""
 
-    @abstractmethod
     def draw(
         self, generator: torch.Generator, batch: int, length: int
     ) -> tuple[Int[Tensor, "batch symbol"], Int[Tensor, " batch"]]:
-        """Draw questions and their answers."""
+        """Draw questions and their answers; by default of independent uniform symbols."""
+        symbols = uniform_tokens(generator, batch, length, self.n_symbols)
+        return symbols, self.answer(symbols)
 
     @abstractmethod
     def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, " batch"]:
@@ -146,11 +156,11 @@ class AnswerString(Task):
     def n_symbols(self) -> int:
         """The number of symbols, which have the ids 1..n_symbols."""
 
-    @abstractmethod
     def draw(
         self, generator: torch.Generator, batch: int, length: int
     ) -> Int[Tensor, "batch symbol"]:
-        """Draw questions."""
+        """Draw questions; by default of independent uniform symbols."""
+        return uniform_tokens(generator, batch, length, self.n_symbols)
 
     @abstractmethod
     def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
@@ -206,6 +216,28 @@ class AnswerString(Task):
 
     def spell(self, token: int) -> str:
         return "_" if token == self.empty else str(token)
+
+
+class UniformString(AnswerString):
+    """A task whose questions are independent uniform symbols, and its answers such symbols."""
+
+    def __init__(self, alphabet: int, answer_at: StringPlace = "appended") -> None:
+        check_alphabet(self.name, alphabet)
+        self.alphabet = alphabet
+        super().__init__(answer_at)
+
+    @property
+    def n_symbols(self) -> int:
+        return self.alphabet
+
+    @property
+    def n_classes(self) -> int:
+        return self.alphabet
+
+    def measure_floors(self, length: int) -> Floors:
+        """Every output is a uniform symbol; of a bag, its commonest symbol is the best guess."""
+        chance = 1 / self.alphabet
+        return Floors(chance, chance, share_of_commonest(length, self.alphabet))
 
 
 class Transcript(Task):

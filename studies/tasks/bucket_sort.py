@@ -9,11 +9,11 @@ from scipy.special import bdtrc
 from torch import Tensor
 
 from studies.tasks._floors import share_of_commonest
-from studies.tasks._shapes import AnswerString, StringPlace
-from studies.tasks.task import Floors, check_alphabet, uniform_tokens
+from studies.tasks._shapes import StringPlace, UniformString
+from studies.tasks.task import Floors
 
 
-class BucketSort(AnswerString):
+class BucketSort(UniformString):
     """Give the sequence in ascending order: few symbols, so counting is enough.
 
     >>> print(BucketSort().show([3, 1, 2, 1]))
@@ -37,26 +37,11 @@ class BucketSort(AnswerString):
     difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "answer_at", "length")
 
     def __init__(self, alphabet: int = 5, answer_at: StringPlace = "in_place") -> None:
-        check_alphabet(self.name, alphabet)
-        self.alphabet = alphabet
-        super().__init__(answer_at)
-
-    @property
-    def n_symbols(self) -> int:
-        return self.alphabet
-
-    @property
-    def n_classes(self) -> int:
-        return self.alphabet
+        super().__init__(alphabet, answer_at)
 
     @property
     def min_length(self) -> int:
         return 2
-
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> Int[Tensor, "batch symbol"]:
-        return uniform_tokens(generator, batch, length, self.alphabet)
 
     def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
         return symbols.sort(dim=1).values - 1

@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from studies.tasks._shapes import OneAnswer, Place
-from studies.tasks.task import Floors, uniform_tokens
+from studies.tasks.task import Floors
 
 
 class CycleNavigation(OneAnswer):
@@ -50,12 +50,6 @@ class CycleNavigation(OneAnswer):
     @property
     def n_classes(self) -> int:
         return self.states
-
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> tuple[Int[Tensor, "batch symbol"], Int[Tensor, " batch"]]:
-        symbols = uniform_tokens(generator, batch, length, alphabet=3)
-        return symbols, self.answer(symbols)
 
     def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, " batch"]:
         return reduce(symbols - 2, "batch symbol -> batch", "sum") % self.states

@@ -7,12 +7,10 @@ from einops import repeat
 from jaxtyping import Int
 from torch import Tensor
 
-from studies.tasks._floors import share_of_commonest
-from studies.tasks._shapes import AnswerString
-from studies.tasks.task import Floors, check_alphabet, uniform_tokens
+from studies.tasks._shapes import UniformString
 
 
-class Duplicate(AnswerString):
+class Duplicate(UniformString):
     """Give the sequence several times over, at empty tokens behind it.
 
     >>> print(Duplicate().show([2, 1, 2]))
@@ -32,38 +30,19 @@ class Duplicate(AnswerString):
     difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "times", "length")
 
     def __init__(self, alphabet: int = 2, times: int = 2) -> None:
-        check_alphabet(self.name, alphabet)
+        super().__init__(alphabet)
         if times < 1:
             raise ValueError(
                 f"duplicate gives the sequence again, so times must be at least 1; "
                 f"got times={times}; ask for 2, say"
             )
-        self.alphabet, self.times = alphabet, times
-        super().__init__()
-
-    @property
-    def n_symbols(self) -> int:
-        return self.alphabet
-
-    @property
-    def n_classes(self) -> int:
-        return self.alphabet
+        self.times = times
 
     def outputs(self, length: int) -> int:
         return self.times * length
-
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> Int[Tensor, "batch symbol"]:
-        return uniform_tokens(generator, batch, length, self.alphabet)
 
     def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
         return repeat(symbols - 1, "batch symbol -> batch (times symbol)", times=self.times)
 
     def copied(self, length: int) -> Int[Tensor, " output"]:
         return torch.arange(self.times * length) % length
-
-    def measure_floors(self, length: int) -> Floors:
-        """Every output is a uniform symbol; of a bag, its commonest symbol is the best guess."""
-        chance = 1 / self.alphabet
-        return Floors(chance, chance, share_of_commonest(length, self.alphabet))

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from studies.tasks._floors import binomial
 from studies.tasks._shapes import OneAnswer, Place, both_ends
-from studies.tasks.task import Floors, uniform_tokens
+from studies.tasks.task import Floors
 
 
 class EvenPairs(OneAnswer):
@@ -49,12 +49,6 @@ class EvenPairs(OneAnswer):
     @property
     def min_length(self) -> int:
         return 2
-
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> tuple[Int[Tensor, "batch symbol"], Int[Tensor, " batch"]]:
-        symbols = uniform_tokens(generator, batch, length, alphabet=2)
-        return symbols, self.answer(symbols)
 
     def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, " batch"]:
         changes = (symbols[:, 1:] != symbols[:, :-1]).long()

@@ -6,12 +6,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from studies.tasks._floors import share_of_commonest
-from studies.tasks._shapes import AnswerString, StringPlace
-from studies.tasks.task import Floors, check_alphabet, uniform_tokens
+from studies.tasks._shapes import StringPlace, UniformString
 
 
-class OddsFirst(AnswerString):
+class OddsFirst(UniformString):
     """Give the symbols at odd indices first, then those at even indices, counted from 0.
 
     >>> print(OddsFirst().show([1, 1, 2, 2, 1]))
@@ -31,22 +29,7 @@ class OddsFirst(AnswerString):
     difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "answer_at", "length")
 
     def __init__(self, alphabet: int = 2, answer_at: StringPlace = "appended") -> None:
-        check_alphabet(self.name, alphabet)
-        self.alphabet = alphabet
-        super().__init__(answer_at)
-
-    @property
-    def n_symbols(self) -> int:
-        return self.alphabet
-
-    @property
-    def n_classes(self) -> int:
-        return self.alphabet
-
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> Int[Tensor, "batch symbol"]:
-        return uniform_tokens(generator, batch, length, self.alphabet)
+        super().__init__(alphabet, answer_at)
 
     def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
         return symbols[:, self.copied(symbols.shape[1])] - 1
@@ -54,8 +37,3 @@ class OddsFirst(AnswerString):
     def copied(self, length: int) -> Int[Tensor, " output"]:
         index = torch.arange(length)
         return torch.cat([index[1::2], index[0::2]])
-
-    def measure_floors(self, length: int) -> Floors:
-        """Every output is a uniform symbol; of a bag, its commonest symbol is the best guess."""
-        chance = 1 / self.alphabet
-        return Floors(chance, chance, share_of_commonest(length, self.alphabet))

@@ -2,13 +2,12 @@
 
 from typing import ClassVar
 
-import torch
 from einops import reduce
 from jaxtyping import Int
 from torch import Tensor
 
 from studies.tasks._shapes import OneAnswer, Place
-from studies.tasks.task import Floors, uniform_tokens
+from studies.tasks.task import Floors
 
 
 class Parity(OneAnswer):
@@ -44,12 +43,6 @@ class Parity(OneAnswer):
     @property
     def n_classes(self) -> int:
         return 2
-
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> tuple[Int[Tensor, "batch symbol"], Int[Tensor, " batch"]]:
-        symbols = uniform_tokens(generator, batch, length, alphabet=2)
-        return symbols, self.answer(symbols)
 
     def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, " batch"]:
         return reduce((symbols == 2).long(), "batch symbol -> batch", "sum") % 2

@@ -6,12 +6,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from studies.tasks._floors import share_of_commonest
-from studies.tasks._shapes import AnswerString, StringPlace
-from studies.tasks.task import Floors, check_alphabet, uniform_tokens
+from studies.tasks._shapes import StringPlace, UniformString
 
 
-class Reverse(AnswerString):
+class Reverse(UniformString):
     """Give the sequence backwards: the distance differs at each position.
 
     >>> print(Reverse().show([3, 1, 4, 2]))
@@ -34,33 +32,14 @@ class Reverse(AnswerString):
     difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "answer_at", "length")
 
     def __init__(self, alphabet: int = 8, answer_at: StringPlace = "in_place") -> None:
-        check_alphabet(self.name, alphabet)
-        self.alphabet = alphabet
-        super().__init__(answer_at)
-
-    @property
-    def n_symbols(self) -> int:
-        return self.alphabet
-
-    @property
-    def n_classes(self) -> int:
-        return self.alphabet
+        super().__init__(alphabet, answer_at)
 
     @property
     def min_length(self) -> int:
         return 2
-
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> Int[Tensor, "batch symbol"]:
-        return uniform_tokens(generator, batch, length, self.alphabet)
 
     def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
         return symbols.flip(1) - 1
 
     def copied(self, length: int) -> Int[Tensor, " output"]:
         return torch.arange(length - 1, -1, -1)
-
-    def measure_floors(self, length: int) -> Floors:
-        chance = 1 / self.alphabet
-        return Floors(chance, chance, share_of_commonest(length, self.alphabet))

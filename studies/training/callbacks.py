@@ -64,11 +64,17 @@ class StoppingCriterion:
 
     def measured(self, ended: int) -> list[Measured]:
         """Steps to fit, a censored time: `correct` is 1 where it was met, else 0 at the end."""
-        if self.training.until is None:
-            return []
-        met, longest = self.step is not None, self.training.train_lengths[1]
         step = float(ended if self.step is None else self.step)
-        return [Measured("train", longest, "steps_to_fit", 1, step, correct=int(met))]
+        return self._time(step, met=self.step is not None)
+
+    def never_met(self) -> list[Measured]:
+        """The same of a training that diverged: it never gets there, however long it is."""
+        return self._time(float(self.training.last_step), met=False, imputed=True)
+
+    def _time(self, step: float, met: bool, imputed: bool = False) -> list[Measured]:
+        longest = self.training.train_lengths[1]
+        time = Measured("train", longest, "steps_to_fit", 1, step, int(met), imputed=imputed)
+        return [] if self.training.until is None else [time]
 
 
 def checkpoints(steps: int, count: int) -> list[int]:
@@ -82,7 +88,7 @@ class Callbacks:
     def __init__(self, model: nn.Module, task: Task, work: Work) -> None:
         training, evaluation = work.config.training, work.config.evaluation
         self.model, self.task, self.work = model, task, work
-        self.fit = StoppingCriterion(task, training, work.seeds, work.device)
+        self.criterion = StoppingCriterion(task, training, work.seeds, work.device)
         self.checkpoints = checkpoints(training.steps, evaluation.checkpoints)
         self.probes: list[Probe] = [probe_of(chosen) for chosen in evaluation.probes]
         self.points: list[Point] = []
@@ -103,14 +109,14 @@ class Callbacks:
     def during(self, step: int) -> bool:
         """Look after a step; True ends the training."""
         due = [probe for probe in self.probes if step in probe.steps]
-        if not due and step not in self.checkpoints and not self.fit.due(step):
+        if not due and step not in self.checkpoints and not self.criterion.due(step):
             return False
         with self._aside():
             for probe in due:
                 self._keep(probe.during(self.context, step), step)
             if step in self.checkpoints:
                 self._check(step)
-            return self.fit.due(step) and self.fit.look(self.model, step)
+            return self.criterion.due(step) and self.criterion.look(self.model, step)
 
     def after(self, step: int) -> None:
         """Look at the trained model, whose last step this was."""
@@ -119,8 +125,8 @@ class Callbacks:
                 found = list(probe.after(self.context))
                 self.scores += found
                 self._keep(found, step)
-        self.scores += self.fit.measured(step)
-        self.points += self.fit.points
+        self.scores += self.criterion.measured(step)
+        self.points += self.criterion.points
 
     def _check(self, step: int) -> None:
         evaluation, work = self.work.config.evaluation, self.work

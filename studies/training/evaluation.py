@@ -1,7 +1,7 @@
 """Evaluation: how well a model does at each length, on sets that are the same for every arm."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -10,7 +10,7 @@ from einops import rearrange
 from jaxtyping import Bool
 from torch import Tensor, nn
 
-from store.metrics import SCORED
+from store.metrics import SCORED, metric_of
 from studies.scoring import FixedSets, Measured, averaged, judged, logits_per_answer, predict
 from studies.tasks.task import UNSCORED
 from variants.positions import BeyondTableError
@@ -137,6 +137,22 @@ def evaluate(
             _measured(sets.split, length, name, counted, floor) for name, counted in counts.items()
         ]
     return measured
+
+
+def of_nothing_learned(measured: Sequence[Measured]) -> list[Measured]:
+    """The scores of a model that learned nothing, in place of those of one that diverged.
+
+    Metrics of which that is not known, such as nll, are left out; what was refused stays so.
+    """
+    floors = {(one.split, one.length): one.value for one in measured if one.metric == "floor"}
+    values = (
+        metric_of(one.metric).floor_given(floors.get((one.split, one.length))) for one in measured
+    )
+    return [
+        replace(one, value=value if one.n else None, correct=None, imputed=True)
+        for one, value in zip(measured, values, strict=True)
+        if value is not None or not one.n
+    ]
 
 
 def _answers(

@@ -16,7 +16,7 @@ from studies.tasks.task import Task
 from studies.training import references
 from studies.training.callbacks import Callbacks
 from studies.training.data import trained_lengths
-from studies.training.evaluation import evaluate, validation_lengths
+from studies.training.evaluation import evaluate, of_nothing_learned, validation_lengths
 from studies.training.loop import Curves, DivergedError, train
 from studies.training.models import build_model, width_of
 from studies.training.outcome import Measured, Outcome, Work
@@ -71,7 +71,8 @@ def _facts(work: Work) -> dict[str, Any]:
 def train_and_score(work: Work) -> Outcome:
     """Train and score one replicate of a config.
 
-    A training that diverges is a result: status "diverged", with the reason and no scores.
+    A training that diverges is a result: status "diverged", with the reason and the scores of a
+    model that learned nothing.
     """
     config, task = work.config, task_of(work.config.task)
     model = build_model(config, work.seeds)
@@ -96,6 +97,8 @@ def train_and_score(work: Work) -> Outcome:
         outcome.provenance["steps"] = steps
     except DivergedError as error:
         outcome.status, outcome.reason, outcome.model = "diverged", str(error), None
+        scores = of_nothing_learned(score(model, task, work))
+        outcome.scores = [*scores, *callbacks.criterion.never_met()]
     outcome.curves = curves.points + callbacks.points
     outcome.provenance |= {"optimizer": "AdamW", "schedule": config.training.schedule}
     return outcome

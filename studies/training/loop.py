@@ -78,15 +78,7 @@ def train(
         torch.manual_seed(seeds.seed("dropout"))
         step = 0
         for step, batch in enumerate(batches(task, config, seeds), start=1):
-            rate = rate_at(
-                step,
-                schedule=config.schedule,
-                learning_rate=config.learning_rate,
-                steps=config.steps,
-                warmup_steps=config.warmup,
-                final_rate=config.final_rate,
-                d_model=d_model,
-            )
+            rate = _rate(config, step, d_model)
             for group in optimizer.param_groups:
                 group["lr"] = rate
             loss = batch_loss(model, batch, device, positions)
@@ -102,6 +94,19 @@ def train(
                 break
     curves.close(step)
     return step
+
+
+def _rate(config: Training, step: int, d_model: int) -> float:
+    """The learning rate of a step."""
+    return rate_at(
+        step,
+        schedule=config.schedule,
+        learning_rate=config.learning_rate,
+        steps=config.steps,
+        warmup_steps=config.warmup,
+        final_rate=config.final_rate,
+        d_model=d_model,
+    )
 
 
 def parameter_groups(

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from studies.scoring import Measured, Point
+from studies.seeds import Seeds
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from studies.seeds import Seeds
     from studies.training.settings import RunConfig
 
 
@@ -37,10 +37,8 @@ class Work:
     between_batches: Callable[[], None] = _nothing
 
     @property
-    def seeds(self) -> "Seeds":
+    def seeds(self) -> Seeds:
         """The random streams of the run."""
-        from studies.seeds import Seeds
-
         return Seeds(self.config.study.seed, self.replicate)
 
 

@@ -1,13 +1,14 @@
 """Functions named in a config as `package.module:function`, with options for their arguments."""
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_type_hints
 
-from pydantic import BeforeValidator, ValidationError
+from pydantic import BeforeValidator, PydanticUserError, ValidationError
 from pydantic import create_model as make_model
 
 from registry.choices import Choice
@@ -63,8 +64,6 @@ def function_of(name: str) -> Callable[..., Any]:
 
 def module_of(name: str) -> ModuleType:
     """The module that holds the function of this name."""
-    import sys
-
     return sys.modules[load(name.rpartition(":")[0]).module]
 
 
@@ -76,8 +75,6 @@ def source_of(name: str) -> Module:
 
 @cache
 def _schema(name: str, given: tuple[str, ...]) -> type[Choice]:
-    from pydantic import PydanticUserError
-
     function = function_of(name)
     hints = get_type_hints(function)
     fields: dict[str, Any] = {"name": (Literal[name], ...)}

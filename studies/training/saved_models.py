@@ -148,10 +148,11 @@ def put_into(model: nn.Module, content: bytes, run: "Run") -> None:
         marks, tensors = _marks_in(content), load(content)
     except (SafetensorError, ValueError) as error:
         raise ModelError(f"the weights of run {run.id} cannot be read: {error}") from error
-    if marks != _marks(run):
+    if marks != (own := _marks(run)):
+        # safetensors gives its metadata back in any order.
+        ordered = {name: marks[name] for name in own if name in marks} | marks
         raise ModelError(
-            f"these are not the weights of run {run.id} ({_told(_marks(run))}), but of "
-            f"{_told(marks)}"
+            f"these are not the weights of run {run.id} ({_told(own)}), but of {_told(ordered)}"
         )
     try:
         model.load_state_dict(tensors)

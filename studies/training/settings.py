@@ -18,7 +18,7 @@ from pydantic import (
 
 import studies.probes  # announces its table, as the next one does
 import studies.tasks  # noqa: F401
-from registry.choices import STRICT, Choice, resolve
+from registry.choices import STRICT, Choice, build_part, resolve
 from registry.config import EncoderConfig
 from registry.errors import ConfigError, Problem, problems_of
 from store.metrics import METRICS
@@ -229,7 +229,7 @@ def check_run(data: Mapping[str, Any]) -> RunConfig:
 
 def with_its_place(problem: Problem, settings: type[BaseModel]) -> Problem:
     """A key that nobody reads where it stands, with the root under which it is read."""
-    if problem.nearest is not None or not problem.rule.startswith("unknown key "):
+    if problem.code != "unknown_key" or problem.nearest is not None:
         return problem
     last = problem.key.rpartition(".")[2]
     kinds = {root: field.annotation for root, field in settings.model_fields.items()}
@@ -247,8 +247,6 @@ def probe_of(chosen: Choice) -> Any:
     Raises:
         ConfigError: If the probe refuses its options.
     """
-    from registry.choices import build_part
-
     return build_part("probe", chosen)
 
 
@@ -258,8 +256,6 @@ def task_of(chosen: Choice | None) -> Any:
     Raises:
         ConfigError: If the task refuses its options.
     """
-    from registry.choices import build_part
-
     assert chosen is not None, "a run that trains has a task"
     try:
         return build_part("task", chosen)

@@ -21,7 +21,6 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ import torch
 
 from store.ledger import Ledger
 from store.results import Results
-from studies.analysis.gather import gather
+from studies.analysis.gather import results_of
 from studies.analysis.results import Arm, StudyResults, Task
 from studies.analysis.search import best, is_settled, points
 from studies.analysis.summaries import overall
@@ -49,6 +48,11 @@ from studies.report.figures import figures
 from studies.report.files import texts
 from studies.report.findings import findings_of
 from studies.report.numbers import read_numbers
+from studies.scoring import Measured
+from studies.seeds import Seeds
+from studies.training.callbacks import StoppingCriterion
+from studies.training.data import trained_lengths
+from studies.training.evaluation import MEASURES, of_nothing_learned, validation_lengths
 from studies.training.execute import execute
 from studies.training.settings import RunConfig, task_of
 
@@ -126,8 +130,7 @@ def _called(draft: Draft, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[s
         kept = freeze(plan, ledger, results, confirming)
         results.close()
         _finish(draft, ledger, scheduler.confirming, rows)
-        with closing(Results(url)) as results:
-            found = gather(plan, results)
+        found = results_of(plan, url)
         waits = plan.search is None or not is_settled(found)
         grown = None if waits else grow(draft, points(found))
     told = {
@@ -162,7 +165,10 @@ def _finish(
             claim,
             row.get("status", "done"),
             reason=row.get("reason"),
-            scores=_scores(draft.config(cell_of[run.id]), row.get("scores", ())),
+            scores=[
+                *_scores(draft.config(cell_of[run.id]), row.get("scores", ())),
+                *_imputed(draft.config(cell_of[run.id]), row, known.values()),
+            ],
             curves=_records(CURVE, row.get("curves", ())),
             wall_seconds=row.get("seconds"),
             cpu_seconds=row.get("seconds"),
@@ -177,6 +183,32 @@ def _scores(config: RunConfig, values: Iterable[Sequence[Any]]) -> Iterator[dict
         if (one["metric"], one.get("bin")) == ("accuracy", None) and one["value"] is not None:
             floor = task_of(config.task).floors(one["length"]).highest
             yield {**one, "metric": "floor", "value": floor, "correct": None}
+
+
+def _imputed(
+    config: RunConfig, row: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """What a diverged run stores: the scores of a model that learned nothing."""
+    if not config.scored or row.get("status") != "diverged":
+        return
+    refused = {
+        (split, length)
+        for one in rows
+        if (one["task"], one["arm"]) == (row["task"], row["arm"])
+        for split, length, metric, value, *_ in one.get("scores", ())
+        if metric == "accuracy" and value is None
+    }
+    task, training = task_of(config.task), config.training
+    trained = validation_lengths(*trained_lengths(task, training))
+    splits = {"validation": trained, "test": config.evaluation.test_lengths}
+    places = [(split, length) for split, lengths in splits.items() for length in lengths]
+    measured = [
+        Measured(*place, metric, int(place not in refused), task.floors(place[1]).highest)
+        for place in places
+        for metric in MEASURES
+    ]
+    criterion = StoppingCriterion(task, training, Seeds(0, 0), torch.device("cpu"))
+    yield from map(vars, [*of_nothing_learned(measured), *criterion.never_met()])
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -228,8 +260,10 @@ def _arm(plan: Plan, task: Task, arm: Arm) -> dict[str, Any]:
 
 
 def _tuning(plan: Plan, arm: Arm) -> dict[str, Any] | None:
-    """What was chosen; where nothing is tuned, the only setting there is."""
+    """What was chosen; where nothing is tuned, the only setting there is; None: nothing so far."""
     choice = arm.choice
+    if "not over" in arm.reason:
+        return None
     setting = plan.protocol.tried[0] if not arm.reason else None
     return {
         "setting": setting if choice is None else choice.setting,

@@ -8,12 +8,11 @@ import contextlib
 import io
 import json
 import math
-import runpy
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from unittest import mock
 
+from store.__main__ import main
 from tests.golden.replay import Case
 
 QUERIES: dict[str, tuple[str, ...]] = {
@@ -49,18 +48,17 @@ def answers(url: str, case: Case) -> dict[str, Any]:
 
 def _printed(url: str, words: Sequence[str]) -> list[dict[str, Any]] | int:
     """What `python -m store` prints, in this process; its exit code where that is not 0."""
-    typed = ["store", *words, "--format", "json", "--storage", url]
+    typed = [*words, "--format", "json", "--storage", url]
     told = io.StringIO()
     # The command changes how garbage is collected, for its own short life.
     with (
-        mock.patch.object(sys, "argv", typed),
         mock.patch("gc.set_threshold"),
         mock.patch("gc.freeze"),
         contextlib.redirect_stdout(told),
         contextlib.redirect_stderr(io.StringIO()),
     ):
         try:
-            runpy.run_module("store", run_name="__main__", alter_sys=False)
+            main(typed)
         except SystemExit as end:
             if end.code:
                 return int(end.code)

@@ -18,6 +18,7 @@ from registry import (
     readouts,
 )
 from registry.cli import main
+from tests.messages import Messages
 from variants import Dims
 from variants.positions import Position, RoPE, Sinusoidal
 
@@ -124,27 +125,27 @@ def test_a_waiver_that_is_not_needed_is_what_is_broken(promise: str, said: str) 
     assert report.results[0].detail == f"it is {said}, so the waiver must go: out of habit"
 
 
-def test_a_waiver_of_no_promise_is_an_error_that_names_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match=f"did you mean '{DIRECTION}'"):
+def test_a_waiver_of_no_promise_is_an_error_that_names_the_nearest(messages: Messages) -> None:
+    with messages.raises(UnknownNameError):
         check(made(waives={"declared_directions_is_true": "a slip"}))
-    with pytest.raises(TypeError, match="Made waives declared_direction_is_true without a reason"):
+    with messages.raises(TypeError):
         check(made(waives={DIRECTION: " "}))
 
 
-def test_an_unknown_promise_is_an_error_that_names_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match=f"did you mean '{DISTANCE}'"):
+def test_an_unknown_promise_is_an_error_that_names_the_nearest(messages: Messages) -> None:
+    with messages.raises(UnknownNameError):
         check(RoPE, only=["declared_distances_are_true"])
 
 
 @pytest.mark.parametrize(
-    ("part", "said"),
+    "part",
     [
-        (int, "extends one of Position, FeedForward"),
-        (type("Nameless", (RoPE,), {}), "give Nameless a name"),
+        int,
+        type("Nameless", (RoPE,), {}),
     ],
 )
-def test_what_is_no_part_is_refused(part: type, said: str) -> None:
-    with pytest.raises(TypeError, match=said):
+def test_what_is_no_part_is_refused(messages: Messages, part: type) -> None:
+    with messages.raises(TypeError):
         check(part)
 
 
@@ -183,14 +184,14 @@ def test_the_examples_of_a_part_are_tried() -> None:
     assert result.detail.startswith("with numbered(power=3.0): distance_only = True, but ")
 
 
-def test_an_option_that_nobody_tells_must_be_told() -> None:
+def test_an_option_that_nobody_tells_must_be_told(messages: Messages) -> None:
     class Untold(Position):
         name = "untold"
 
         def __init__(self, dims: Dims, sizes: tuple[int, ...]) -> None:
             super().__init__(dims)
 
-    with pytest.raises(ConfigError, match=r"'sizes' of .*Untold has no default: .* examples = "):
+    with messages.raises(ConfigError):
         check(Untold)
     assert status(made(Untold, examples=({"sizes": (1, 2)},)), DISTANCE) == "broken"
 
@@ -203,10 +204,10 @@ def test_what_refuses_its_own_defaults_is_told() -> None:
         check(made(__init__=__init__))
 
 
-def test_cases_are_for_tests_of_ones_own() -> None:
+def test_cases_are_for_tests_of_ones_own(messages: Messages) -> None:
     found = dict(conformance.cases(Wrong))
     assert found[DISTANCE]().status == "kept"
-    with pytest.raises(AssertionError, match="declared direction is true: sees_direction = False"):
+    with messages.raises(AssertionError):
         found[DIRECTION]()
     assert [name for name, case in found.items() if case.promise.dear] == [
         "it_is_captured_whole_by_dynamo",

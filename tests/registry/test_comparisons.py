@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from registry.conformance.checks import Broken, insist_same
+from tests.messages import Messages
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -23,7 +24,7 @@ def test_a_lost_number_is_equal_to_nothing(place: str, value: float) -> None:
             torch.testing.assert_close(found, expected)
 
 
-def test_tensors_of_other_shapes_are_not_the_same() -> None:
-    with pytest.raises(Broken, match=r"states: shape \(1, 3\), expected \(3,\)"):
+def test_tensors_of_other_shapes_are_not_the_same(messages: Messages) -> None:
+    with messages.raises(Broken):
         insist_same(torch.zeros(1, 3), torch.zeros(3), "states")
     insist_same(torch.zeros(3) + 1e-10, torch.zeros(3), "states")

@@ -10,6 +10,7 @@ import torch
 from registry import ConfigError, EncoderConfig, build_encoder
 from registry.config import encoder_config
 from registry.yaml_file import with_settings
+from tests.messages import Messages
 
 HEADS = "n_heads must divide d_model"
 
@@ -223,14 +224,14 @@ def test_what_is_wrong_in_a_file_is_told_with_the_file(
     file = write(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
         encoder_config(file)
-    assert str(caught.value).startswith(f"{file}: ")
+    assert str(caught.value).startswith(str(file))
     assert said in str(caught.value)
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_told(messages: Messages, tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     for name in ("missing.yaml", ".", "binary"):
-        with pytest.raises(ConfigError, match="cannot be read"):
+        with messages.raises(ConfigError):
             encoder_config(tmp_path / name)
 
 
@@ -255,6 +256,6 @@ def test_a_config_and_an_encoder_survive_pickling() -> None:
     assert torch.equal(again(tokens).hidden, encoder(tokens).hidden)
 
 
-def test_a_setting_whose_value_is_no_yaml_is_told_by_its_key() -> None:
-    with pytest.raises(ConfigError, match=r"^norm\.eps: not valid YAML: "):
+def test_a_setting_whose_value_is_no_yaml_is_told_by_its_key(messages: Messages) -> None:
+    with messages.raises(ConfigError):
         with_settings({}, ["norm.eps=[1"])

@@ -10,6 +10,7 @@ from registry import ConfigError, EncoderConfig, build_encoder, check, register
 from registry.choices import resolve
 from registry.config import hash_of, without_defaults
 from registry.registry import REGISTRIES
+from tests.messages import Messages
 from variants.dims import Dims
 from variants.masks import Mask
 from variants.positions import Position
@@ -29,8 +30,8 @@ class Scaled(Position):
         return None if added is None else self.factor * added
 
 
-def test_a_class_registered_late_is_found_by_a_config() -> None:
-    with pytest.raises(ConfigError, match="no position is named 'late'"):
+def test_a_class_registered_late_is_found_by_a_config(messages: Messages) -> None:
+    with messages.raises(ConfigError):
         EncoderConfig(position="late")
 
     @register
@@ -44,7 +45,7 @@ def test_a_class_registered_late_is_found_by_a_config() -> None:
     built = build_encoder({"position": {"name": "late", "slope": 0.25}}, seed=0)
     assert isinstance(built.positions[0], Late)
     assert built.positions[0].slope == 0.25
-    with pytest.raises(ConfigError, match="unknown key 'slop'; did you mean 'slope'"):
+    with messages.raises(ConfigError):
         EncoderConfig(position={"name": "late", "slop": 1.0})
 
 
@@ -225,7 +226,9 @@ def test_a_part_that_initializes_itself_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("option", ["name", "options", "copy", "json", "schema", "model_config"])
-def test_an_option_cannot_take_a_name_that_means_something_already(option: str) -> None:
+def test_an_option_cannot_take_a_name_that_means_something_already(
+    messages: Messages, option: str
+) -> None:
     namespace: dict[str, Any] = {"Position": Position, "Dims": Dims}
     exec(
         "class Awkward(Position):\n"
@@ -235,11 +238,11 @@ def test_an_option_cannot_take_a_name_that_means_something_already(option: str) 
     )
     register(namespace["Awkward"])
 
-    with pytest.raises(ConfigError, match=f"an option cannot be called '{option}'"):
+    with messages.raises(ConfigError):
         EncoderConfig(position="awkward")
 
 
-def test_an_annotation_that_cannot_be_resolved_is_told() -> None:
+def test_an_annotation_that_cannot_be_resolved_is_told(messages: Messages) -> None:
     class Forward(Position):
         name = "forward"
 
@@ -248,5 +251,5 @@ def test_an_annotation_that_cannot_be_resolved_is_told() -> None:
 
     register(Forward)
 
-    with pytest.raises(ConfigError, match=r"Forward has an annotation that cannot be resolved"):
+    with messages.raises(ConfigError):
         EncoderConfig(position="forward")

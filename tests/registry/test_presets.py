@@ -12,6 +12,7 @@ from registry.config import encoder_config
 from registry.presets import about, expanded, names
 from registry.schema import json_schema
 from registry.yaml_file import parse_yaml
+from tests.messages import Messages
 
 Output = pytest.CaptureFixture[str]
 
@@ -146,24 +147,26 @@ def test_single_options_of_a_part_of_a_preset_can_be_changed() -> None:
     assert other.position.options()["pairing"] == "neighbours"
 
 
-def test_an_unknown_preset_is_told_with_the_nearest_names() -> None:
-    with pytest.raises(UnknownNameError, match="no preset is named 'bert_stile'; did you mean"):
+def test_an_unknown_preset_is_told_with_the_nearest_names(messages: Messages) -> None:
+    with messages.raises(UnknownNameError):
         build_encoder("bert_stile")
     with pytest.raises(ConfigError) as caught:
         EncoderConfig(preset="bert_stile", d_model=16)
     [problem] = caught.value.problems
     assert (problem.key, problem.nearest) == ("preset", "bert_style")
-    with pytest.raises(ConfigError, match="preset: a preset is a name; got 3"):
+    with messages.raises(ConfigError):
         EncoderConfig(preset=3)
 
 
-def test_a_file_is_read_as_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_read_as_a_file(
+    messages: Messages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "plain").write_text("{preset: minimal_encoder, d_model: 8}")
     monkeypatch.chdir(tmp_path)
     assert encoder_config("plain").d_model == encoder_config(tmp_path / "plain").d_model == 8
-    with pytest.raises(ConfigError, match=r"missing\.yaml: config: cannot be read"):
+    with messages.raises(ConfigError):
         encoder_config("missing.yaml")
-    with pytest.raises(ConfigError, match="bert_style: config: cannot be read"):
+    with messages.raises(ConfigError):
         encoder_config(Path("bert_style"))
 
 

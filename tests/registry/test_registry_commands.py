@@ -193,3 +193,10 @@ def test_a_reader_that_leaves_early_hears_no_complaint() -> None:
     run = f"{sys.executable} -m registry list | head -1"
     shown = subprocess.run(["bash", "-c", run], capture_output=True, text=True, check=True)
     assert (shown.stdout.count("\n"), shown.stderr) == (1, "")
+
+
+def test_the_page_of_parts_is_what_the_command_prints() -> None:
+    command = [sys.executable, "-m", "registry", "list", "--markdown"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    page = Path(__file__).parents[2] / "docs" / "parts.md"
+    assert page.read_text(encoding="utf-8") == shown, f"{' '.join(command[1:])} > docs/parts.md"

@@ -9,6 +9,7 @@ import pytest
 import registry
 from registry import DuplicateNameError, Registry, UnknownNameError, register
 from registry.registry import REGISTRIES, registry_of
+from tests.messages import Messages
 from variants.norms import Norm
 from variants.positions import Position, RoPE
 
@@ -57,16 +58,16 @@ def test_every_listed_class_has_its_name_and_extends_the_contract(kind: str) -> 
         assert issubclass(part, REGISTRIES[kind].contract)
 
 
-def test_an_unknown_name_comes_with_the_nearest_and_all_known() -> None:
-    with pytest.raises(UnknownNameError, match=r"no position is named 'roep'; did you mean 'rope'"):
+def test_an_unknown_name_comes_with_the_nearest_and_all_known(messages: Messages) -> None:
+    with messages.raises(UnknownNameError):
         registry.positions["roep"]
     with pytest.raises(LookupError, match="Known: alibi, ") as caught:
         registry.positions["zzz"]
     assert "did you mean" not in str(caught.value)
 
 
-def test_an_unknown_kind_is_an_unknown_name() -> None:
-    with pytest.raises(UnknownNameError, match=r"no kind is named 'positon'; did you mean 'posit"):
+def test_an_unknown_kind_is_an_unknown_name(messages: Messages) -> None:
+    with messages.raises(UnknownNameError):
         registry_of("positon")
 
 
@@ -82,9 +83,9 @@ def test_two_classes_of_one_name_are_refused_naming_both_origins() -> None:
     assert registry.positions["rope"] is RoPE
 
 
-def test_two_added_classes_of_one_name_are_refused_as_well() -> None:
+def test_two_added_classes_of_one_name_are_refused_as_well(messages: Messages) -> None:
     first = register(own())
-    with pytest.raises(DuplicateNameError, match=r"Mine in .* and Other in"):
+    with messages.raises(DuplicateNameError):
         register(own(qualname="Other"))
     assert registry.positions["mine"] is first
 
@@ -102,27 +103,27 @@ def test_one_name_may_serve_two_kinds() -> None:
 
 
 @pytest.mark.parametrize("name", [None, 3, "", "two words", "a-b"])
-def test_a_class_without_a_proper_name_is_refused(name: Any) -> None:
-    with pytest.raises(TypeError, match="says its name: give Mine a class attribute such as name"):
+def test_a_class_without_a_proper_name_is_refused(messages: Messages, name: Any) -> None:
+    with messages.raises(TypeError):
         register(own(name))
 
 
-def test_a_name_is_not_inherited() -> None:
+def test_a_name_is_not_inherited(messages: Messages) -> None:
     class Child(RoPE):
         pass
 
-    with pytest.raises(TypeError, match="says its name"):
+    with messages.raises(TypeError):
         register(Child)
 
 
 @pytest.mark.parametrize("part", [int, type("Loose", (), {"name": "loose"})])
-def test_a_class_that_extends_no_contract_is_refused(part: type) -> None:
-    with pytest.raises(TypeError, match="extends one of Position, FeedForward, Norm"):
+def test_a_class_that_extends_no_contract_is_refused(messages: Messages, part: type) -> None:
+    with messages.raises(TypeError):
         register(part)
 
 
-def test_a_table_refuses_a_class_of_another_kind() -> None:
-    with pytest.raises(TypeError, match="a norm extends Norm; got"):
+def test_a_table_refuses_a_class_of_another_kind(messages: Messages) -> None:
+    with messages.raises(TypeError):
         registry.norms.add(own())
 
 
@@ -136,8 +137,8 @@ def test_a_table_announces_itself() -> None:
     assert registry_of("colours") is REGISTRIES["colour"] is table
 
 
-def test_a_package_that_is_none_is_refused() -> None:
-    with pytest.raises(ModuleNotFoundError, match="is not a package"):
+def test_a_package_that_is_none_is_refused(messages: Messages) -> None:
+    with messages.raises(ModuleNotFoundError):
         Registry("colour", "colours", "variants.dims:Dims", "variants.dims")
 
 
@@ -167,7 +168,7 @@ def test_a_table_is_asked_like_a_mapping() -> None:
     assert registry.positions.get("roep", RoPE) is RoPE
 
 
-def test_a_name_is_text() -> None:
+def test_a_name_is_text(messages: Messages) -> None:
     name: Any = 3
-    with pytest.raises(TypeError, match="a position is asked for by its name; got 3"):
+    with messages.raises(TypeError):
         registry.positions[name]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from store import Component, Ledger, Results, StoreError
 from store.records import PlannedRun
+from tests.messages import Messages
 
 MakeRun = Callable[..., PlannedRun]
 DIGEST = "ab" * 32
@@ -68,8 +69,10 @@ def test_a_protocol_may_be_about_some_runs_alone(ledger: Ledger, make_run: MakeR
     assert ledger.freeze("reach", {"plan": 2}, [old, *fresh]).runs_before
 
 
-def test_a_protocol_that_cannot_be_stored_is_refused(ledger: Ledger, url: str) -> None:
-    with pytest.raises(StoreError, match=r"protocol.arms is of type builtins.set"):
+def test_a_protocol_that_cannot_be_stored_is_refused(
+    messages: Messages, ledger: Ledger, url: str
+) -> None:
+    with messages.raises(StoreError):
         ledger.freeze("reach", {"arms": {"rope"}})
     assert len(Results(url).protocols()) == 0
 
@@ -101,20 +104,20 @@ def test_a_run_that_is_planned_anew_loses_its_model(
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    "changes",
     [
-        ({"run_id": 99}, "no run has the id 99"),
-        ({"sha256": "short"}, "64 hexadecimal digits; got 'short'"),
-        ({"size_bytes": 2**63}, "size_bytes must fit in 64 bits"),
+        {"run_id": 99},
+        {"sha256": "short"},
+        {"size_bytes": 2**63},
     ],
     ids=["run", "sha256", "size"],
 )
 def test_a_model_that_cannot_be_noted_is_refused(
-    ledger: Ledger, url: str, make_run: MakeRun, changes: dict[str, Any], message: str
+    messages: Messages, ledger: Ledger, url: str, make_run: MakeRun, changes: dict[str, Any]
 ) -> None:
     run_id = done(ledger, make_run())
     given = {"run_id": run_id, "path": "p", "sha256": DIGEST, "size_bytes": 1, **changes}
-    with pytest.raises(StoreError, match=message):
+    with messages.raises(StoreError):
         ledger.save_model(**given)
     assert len(Results(url).models()) == 0
 
@@ -137,14 +140,16 @@ def test_later_scores_join_the_first_ones(ledger: Ledger, url: str, make_run: Ma
     assert first < later
 
 
-def test_later_scores_are_written_all_or_none(ledger: Ledger, url: str, make_run: MakeRun) -> None:
+def test_later_scores_are_written_all_or_none(
+    messages: Messages, ledger: Ledger, url: str, make_run: MakeRun
+) -> None:
     run_id = done(ledger, make_run(), score(8, 0.5))
-    with pytest.raises(StoreError, match="a score is given twice"):
+    with messages.raises(StoreError):
         ledger.add_scores(run_id, [score(8, 0.75), score(8, 0.8)])
-    with pytest.raises(StoreError, match="no run has the id 99"):
+    with messages.raises(StoreError):
         ledger.add_scores(99, [score(8, 0.75)])
     waiting = ledger.plan([make_run(seed=1)])
-    with pytest.raises(StoreError, match="is planned; scores are added to runs that are done"):
+    with messages.raises(StoreError):
         ledger.add_scores(waiting[0], [score(8, 0.75)])
     assert [one.value for one in Results(url).scores()] == [0.5]
 
@@ -210,8 +215,10 @@ def test_the_parts_behind_a_run_are_kept_once(ledger: Ledger, url: str, make_run
     assert results.components("c3") == []
 
 
-def test_parts_need_the_hash_that_stands_for_them(ledger: Ledger, make_run: MakeRun) -> None:
-    with pytest.raises(StoreError, match="needs the code_hash that stands for them"):
+def test_parts_need_the_hash_that_stands_for_them(
+    messages: Messages, ledger: Ledger, make_run: MakeRun
+) -> None:
+    with messages.raises(StoreError):
         ledger.plan([make_run(components=PARTS)])
 
 

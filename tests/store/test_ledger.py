@@ -12,6 +12,7 @@ import store.database
 from store.errors import StoreError
 from store.ledger import Ledger
 from store.records import PlannedRun
+from tests.messages import Messages
 
 MakeRun = Callable[..., PlannedRun]
 
@@ -52,8 +53,8 @@ def test_plan_of_nothing_is_nothing(ledger: Ledger) -> None:
     assert ledger.plan([]) == []
 
 
-def test_one_bad_run_keeps_all_out(ledger: Ledger, make_run: MakeRun) -> None:
-    with pytest.raises(StoreError, match=r"config\.a is of type numpy\.ndarray"):
+def test_one_bad_run_keeps_all_out(messages: Messages, ledger: Ledger, make_run: MakeRun) -> None:
+    with messages.raises(StoreError):
         ledger.plan([make_run(0), make_run(1, config={"a": np.zeros(2)})])
     assert ledger.runs([1, 2]) == []
 
@@ -63,13 +64,15 @@ def test_unknown_environment_is_refused(ledger: Ledger, make_run: MakeRun) -> No
         ledger.plan([make_run(environment_id=99)])
 
 
-def test_unknown_phase_is_refused(ledger: Ledger, make_run: MakeRun) -> None:
-    with pytest.raises(StoreError, match="no phase is named 'confrim'; did you mean 'confirm'"):
+def test_unknown_phase_is_refused(messages: Messages, ledger: Ledger, make_run: MakeRun) -> None:
+    with messages.raises(StoreError):
         ledger.plan([make_run(phase="confrim")])
 
 
-def test_a_seed_beyond_64_bits_is_refused(ledger: Ledger, make_run: MakeRun) -> None:
-    with pytest.raises(StoreError, match="seed must fit in 64 bits"):
+def test_a_seed_beyond_64_bits_is_refused(
+    messages: Messages, ledger: Ledger, make_run: MakeRun
+) -> None:
+    with messages.raises(StoreError):
         ledger.plan([make_run(2**63)])
 
 
@@ -192,13 +195,13 @@ def test_reset_plans_anew_without_old_results(ledger: Ledger, make_run: MakeRun)
         assert (run.status, run.attempt, run.reason, run.finished_at) == ("planned", 0, None, None)
 
 
-def test_reset_takes_finished_runs_only(ledger: Ledger) -> None:
-    with pytest.raises(StoreError, match="'running' is not a status of a finished run"):
+def test_reset_takes_finished_runs_only(messages: Messages, ledger: Ledger) -> None:
+    with messages.raises(StoreError):
         ledger.reset([1], ("running",))
 
 
 def test_a_lock_is_waited_for_again(
-    url: str, path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+    messages: Messages, url: str, path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store.database, "BUSY_SECONDS", 0)
     ledger = Ledger.create(url)
@@ -219,7 +222,7 @@ def test_a_lock_is_waited_for_again(
     assert len(pauses) == 3
     other.execute("BEGIN IMMEDIATE")
     monkeypatch.setattr(store.database.time, "sleep", lambda seconds: None)
-    with pytest.raises(StoreError, match=r"sandbox\.db: database is locked"):
+    with messages.raises(StoreError):
         ledger.reset(ids, ("done",))
     other.close()
     assert ledger.counts(ids)["done"] == 1

@@ -14,6 +14,7 @@ from store import Ledger, Results, StoreError, database, make_engine
 from store.database import FIRST_VERSION, MIGRATIONS, SCHEMA_VERSION, upgrade
 from store.maintenance import check
 from store.models import VERSION_TABLE
+from tests.messages import Messages
 from tests.store.conftest import MakeRun
 
 NEXT = "9000"
@@ -76,32 +77,34 @@ def test_the_newest_script_makes_the_version_that_the_code_knows() -> None:
 
 @pytest.mark.parametrize("version", ["0001", "0003"])
 def test_versions_before_the_first_are_refused_with_a_way_out(
-    ledger: Ledger, url: str, path: Path, version: str
+    messages: Messages, ledger: Ledger, url: str, path: Path, version: str
 ) -> None:
     ledger.close()
     set_version(path, version)
     before = path.read_bytes()
     for make in (Results, Ledger.open, Ledger.create, upgrade):
-        with pytest.raises(StoreError, match=f"version {version}.*python -m store export") as found:
+        with messages.raises(StoreError) as found:
             make(url)
         assert "\n" not in str(found.value)
     assert path.read_bytes() == before
 
 
-def test_a_newer_version_is_refused(ledger: Ledger, url: str, path: Path) -> None:
+def test_a_newer_version_is_refused(
+    messages: Messages, ledger: Ledger, url: str, path: Path
+) -> None:
     set_version(path, "9999")
     for make in (Results, Ledger.open, Ledger.create, upgrade):
-        with pytest.raises(StoreError, match=f"version 9999, this code knows {SCHEMA_VERSION}"):
+        with messages.raises(StoreError):
             make(url)
 
 
 def test_an_older_version_is_refused_unchanged(
-    ledger: Ledger, url: str, path: Path, newer: None
+    messages: Messages, ledger: Ledger, url: str, path: Path, newer: None
 ) -> None:
     ledger.close()
     before = path.read_bytes()
     for make in (Results, Ledger.open, Ledger.create):
-        with pytest.raises(StoreError, match=f"version {SCHEMA_VERSION}, this code needs {NEXT}"):
+        with messages.raises(StoreError):
             make(url)
     assert path.read_bytes() == before
 
@@ -132,35 +135,45 @@ def test_an_upgrade_keeps_every_row(
 
 
 def test_an_upgrade_that_breaks_references_is_given_up(
-    ledger: Ledger, url: str, path: Path, make_run: MakeRun, scripts: Path, monkeypatch: Any
+    messages: Messages,
+    ledger: Ledger,
+    url: str,
+    path: Path,
+    make_run: MakeRun,
+    scripts: Path,
+    monkeypatch: Any,
 ) -> None:
     fill(url, make_run)
     scripts.write_text(ADDED.partition("def upgrade")[0] + BREAKS)
     monkeypatch.setattr(database, "SCHEMA_VERSION", NEXT)
     before = rows_of(path, "es_scores")
-    with pytest.raises(StoreError, match="given up: rows of es_scores refer to nothing"):
+    with messages.raises(StoreError):
         upgrade(url)
     assert rows_of(path, "es_scores") == before
     assert rows_of(path, VERSION_TABLE) == [(SCHEMA_VERSION,)]
 
 
 def test_an_upgrade_from_a_version_without_a_script_is_refused(
-    ledger: Ledger, url: str, path: Path, newer: None
+    messages: Messages, ledger: Ledger, url: str, path: Path, newer: None
 ) -> None:
     set_version(path, "5000")
-    with pytest.raises(StoreError, match=r"the tables cannot be upgraded: .*5000"):
+    with messages.raises(StoreError):
         upgrade(url)
 
 
 @pytest.mark.slow
 def test_a_server_is_upgraded(
-    server_url: str, make_run: MakeRun, request: pytest.FixtureRequest, monkeypatch: Any
+    messages: Messages,
+    server_url: str,
+    make_run: MakeRun,
+    request: pytest.FixtureRequest,
+    monkeypatch: Any,
 ) -> None:
     Ledger.create(server_url).close()
     fill(server_url, make_run)
     request.getfixturevalue("scripts")
     monkeypatch.setattr(database, "SCHEMA_VERSION", NEXT)
-    with pytest.raises(StoreError, match=f"version {SCHEMA_VERSION}, this code needs {NEXT}"):
+    with messages.raises(StoreError):
         Results(server_url)
 
     assert upgrade(server_url).endswith(f"version {SCHEMA_VERSION} became {NEXT}")

@@ -1,6 +1,8 @@
 """Questions are answered with the numbers that a sheet of paper gives."""
 
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ from store.aggregate import t_interval
 from store.provenance import present_hash
 from store.records import PlannedRun
 from store.source_code import hash_of_file, hash_of_source
+from tests.messages import Messages
+from tests.store.conftest import make_choice
 
 MakeRun = Callable[..., PlannedRun]
 
@@ -133,8 +137,8 @@ def test_a_seed_that_one_config_was_run_with_twice_counts_once(
     assert (one.mean, one.seeds, one.runs) == (0.5, 2, 3)
 
 
-def test_a_name_that_nothing_has_is_refused(results: Results) -> None:
-    with pytest.raises(StoreError, match=r"grouped by 'positon'; did you mean 'position'\?"):
+def test_a_name_that_nothing_has_is_refused(messages: Messages, results: Results) -> None:
+    with messages.raises(StoreError):
         results.summary(["positon"])
 
 
@@ -216,20 +220,45 @@ def test_failures_are_told_by_arm_and_reason(
 def test_superseded_runs_are_marked_and_may_be_left_out(
     ledger: Ledger, make_run: MakeRun, url: str
 ) -> None:
-    from datetime import UTC, datetime, timedelta
-
-    first = datetime(2026, 1, 1, tzinfo=UTC)
     old = [make_run(seed, arm="rope", identity=f"old {seed}") for seed in (0, 1)]
     new = [make_run(seed, arm="rope", identity=f"new {seed}") for seed in (0, 1)]
-    other = ledger.plan([make_run(0, arm="alibi")], called_at=first)
-    before = ledger.plan(old, called_at=first)
-    ledger.plan([old[1], *new], called_at=first + timedelta(hours=1))
+    other = ledger.plan([make_run(0, arm="alibi")])
+    before = ledger.plan(old)
+    after = ledger.plan([old[1], *new])
+    ledger.supersede(after)
     results = Results(url)
-    assert {run.id for run in results.runs(current=True)} == {*other, before[1], 4, 5}
+    assert {run.id for run in results.runs(current=True)} == {*other, *after}
     marked = results.runs(where="superseded == True")
     assert [run.id for run in marked] == before[:1]
-    ledger.plan(old, called_at=first + timedelta(hours=2))
-    assert {run.id for run in results.runs(where="superseded == True")} == {4, 5}
+    assert ledger.plan(old) == before
+    ledger.supersede(before)
+    assert {run.id for run in results.runs(where="superseded == True")} == set(after[1:])
+
+
+def test_a_call_that_changes_nothing_writes_nothing(
+    ledger: Ledger, make_run: MakeRun, path: Path
+) -> None:
+    planned = [make_run(seed) for seed in (0, 1)]
+    ids = ledger.plan(planned)
+    ledger.supersede(ids)
+    for _ in ids:
+        claim = ledger.claim("w", ids)
+        assert claim is not None
+        ledger.finish(claim, "done")
+    facts = ledger.environment({"cpu": "x"})
+    ledger.describe_study("reach", "How far?")
+    chosen = ledger.choose(make_choice([(0.1, 1.0, ids)], 0))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")  # whoever writes now waits for a minute
+        assert ledger.plan(planned) == ids
+        ledger.supersede(ids)
+        assert ledger.claim("w", ids) is None
+        assert ledger.reset(ids) == 0
+        assert ledger.recover(ids, lambda worker: False) == []
+        assert ledger.environment({"cpu": "x"}) == facts
+        assert ledger.describe_study("reach", "How far?") == "How far?"
+        assert ledger.choose(make_choice([(0.1, 1.0, ids)], 0)) == chosen
+        assert ledger.counts(ids)["done"] == 2
 
 
 def test_a_changed_source_is_found_by_its_file(

@@ -3,7 +3,6 @@
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError, fields
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pandas as pd
@@ -12,6 +11,7 @@ import pytest
 from store import Ledger, Results, Run, StoreError
 from store.configs import flatten, varying
 from store.records import PlannedRun
+from tests.messages import Messages
 from tests.store.conftest import make_choice
 
 MakeRun = Callable[..., PlannedRun]
@@ -156,7 +156,7 @@ def test_records_are_plain_and_survive_pickling(filled: Results) -> None:
     assert isinstance(scores, tuple)
 
 
-def test_best_tells_what_was_chosen(filled: Results) -> None:
+def test_best_tells_what_was_chosen(messages: Messages, filled: Results) -> None:
     best = filled.best()
     assert [(each.arm, each.run_id, each.nll, each.tried, each.seeds) for each in best] == [
         ("alibi", 5, 60.0, 2, 1),
@@ -172,7 +172,7 @@ def test_best_tells_what_was_chosen(filled: Results) -> None:
     assert filled.best(arm="rope")[0].options == {"training.learning_rate": 0.2}
     assert list(best.frame()["training.learning_rate"]) == [0.2, 0.2]
     assert [each.arm for each in filled.best(position="rope")] == ["rope"]
-    with pytest.raises(StoreError, match="it takes no phase"):
+    with messages.raises(StoreError):
         filled.best(phase="confirm")
 
 
@@ -212,10 +212,9 @@ def test_best_leaves_out_superseded_runs(ledger: Ledger, make_run: MakeRun, url:
         make_run(phase="tune", config=config_of("rope", rate), config_hash=name, identity=name)
         for name, rate in (("slow", 0.1), ("fast", 0.2))
     ]
-    first = datetime(2026, 1, 1, tzinfo=UTC)
-    slow, fast = ledger.plan(runs, called_at=first)
+    slow, fast = ledger.plan(runs)
     ledger.choose(make_choice([(0.1, 2.0, [slow]), (0.2, 1.0, [fast])], 1))
-    ledger.plan(runs[1:], called_at=first + timedelta(hours=1))
+    ledger.supersede([fast])
     assert Results(url).best() == ()
     ledger.choose(make_choice([(0.2, 1.0, [fast])], 0))
     assert [one.tried for one in Results(url).best()] == [1]
@@ -233,15 +232,15 @@ def test_plans_are_kept_once_with_their_last_call(ledger: Ledger, url: str) -> N
     assert Results(url).plans("none") == ()
 
 
-def test_names_and_counts(filled: Results, ledger: Ledger) -> None:
+def test_names_and_counts(messages: Messages, filled: Results, ledger: Ledger) -> None:
     assert filled.names("arm") == {"rope", "alibi"}
-    with pytest.raises(StoreError, match="a run has no field 'arms'; did you mean 'arm'"):
+    with messages.raises(StoreError):
         filled.names("arms")
     assert filled.counts() == {"reach": {"done": 6}}
     assert filled.studies() == {"reach": None}
     number = ledger.environment({"python": "3.11"})
     assert filled.environment(number) == {"python": "3.11"}
-    with pytest.raises(StoreError, match="no environment has the id 99"):
+    with messages.raises(StoreError):
         filled.environment(99)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from store import plain
 from store.errors import StoreError
+from tests.messages import Messages
 
 
 @pytest.mark.parametrize(
@@ -35,16 +36,16 @@ def test_plain_values_are_what_json_knows(value: object, kept: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "message"),
+    "value",
     [
-        ({"a": [0, np.zeros(2)]}, r"config\.a\[1\] is of type numpy\.ndarray"),
-        (np.array(1.0), r"config is of type numpy\.ndarray"),
-        ({"a": {1, 2}}, r"config\.a is of type builtins\.set"),
-        ({"a": Path("x")}, r"config\.a is of type pathlib\.PosixPath"),
-        ({"a": {1: 2}}, r"config\.a has the key 1; keys must be text"),
-        (b"x", r"config is of type builtins\.bytes"),
+        {"a": [0, np.zeros(2)]},
+        np.array(1.0),
+        {"a": {1, 2}},
+        {"a": Path("x")},
+        {"a": {1: 2}},
+        b"x",
     ],
 )
-def test_other_values_are_refused_by_their_place(value: Any, message: str) -> None:
-    with pytest.raises(StoreError, match=message):
+def test_other_values_are_refused_by_their_place(messages: Messages, value: Any) -> None:
+    with messages.raises(StoreError):
         plain(value, "config")

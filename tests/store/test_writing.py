@@ -14,6 +14,7 @@ import torch
 from store.errors import StoreError
 from store.ledger import Ledger
 from store.records import PlannedRun, Score
+from tests.messages import Messages
 
 MakeRun = Callable[..., PlannedRun]
 
@@ -99,44 +100,48 @@ def test_a_single_number_is_kept_whatever_library_it_comes_from(
 
 
 @pytest.mark.parametrize(
-    ("scores", "message"),
+    "scores",
     [
-        ([a_score(value=np.zeros(1))], "a score's value must be a number; got numpy.ndarray"),
-        ([a_score(value=torch.zeros(1))], "a score's value must be a number; got torch.Tensor"),
-        ([a_score(value="0.5")], "a score's value must be a number; got builtins.str"),
-        ([a_score(value=True)], "a score's value must be a number; got builtins.bool"),
-        ([a_score(length=8.0)], "a score's length must be a whole number; got 8.0"),
-        ([a_score(metric=None)], "a score's metric must be text; got None"),
-        ([a_score(lenght=1)], "a score has no 'lenght'; did you mean 'length'?"),
-        ([{"split": "test", "metric": "nll", "n": 1}], "a score lacks length, value"),
-        ([a_score(), a_score()], "a score is given twice"),
-        ([3], "a score must be a mapping or a dataclass; got int"),
+        [a_score(value=np.zeros(1))],
+        [a_score(value=torch.zeros(1))],
+        [a_score(value="0.5")],
+        [a_score(value=True)],
+        [a_score(length=8.0)],
+        [a_score(metric=None)],
+        [a_score(lenght=1)],
+        [{"split": "test", "metric": "nll", "n": 1}],
+        [a_score(), a_score()],
+        [3],
     ],
 )
 def test_bad_scores_leave_the_run_as_it_was(
-    ledger: Ledger, make_run: MakeRun, scores: list[Any], message: str
+    messages: Messages, ledger: Ledger, make_run: MakeRun, scores: list[Any]
 ) -> None:
     ids = ledger.plan([make_run()])
     claim = ledger.claim("w", ids)
     assert claim is not None
-    with pytest.raises(StoreError, match=message):
+    with messages.raises(StoreError):
         ledger.finish(claim, "done", scores=scores)
     assert ledger.counts(ids)["running"] == 1
     assert ledger.finish(claim, "done")
 
 
-def test_repeated_curve_steps_are_refused(ledger: Ledger, make_run: MakeRun) -> None:
+def test_repeated_curve_steps_are_refused(
+    messages: Messages, ledger: Ledger, make_run: MakeRun
+) -> None:
     claim = ledger.claim("w", ledger.plan([make_run()]))
     assert claim is not None
     points = [{"step": 2, "metric": "loss", "value": value} for value in (3.0, 4.0)]
-    with pytest.raises(StoreError, match="a curve point is given twice"):
+    with messages.raises(StoreError):
         ledger.finish(claim, "done", curves=points)
 
 
-def test_only_finished_statuses_finish(ledger: Ledger, make_run: MakeRun) -> None:
+def test_only_finished_statuses_finish(
+    messages: Messages, ledger: Ledger, make_run: MakeRun
+) -> None:
     claim = ledger.claim("w", ledger.plan([make_run()]))
     assert claim is not None
-    with pytest.raises(StoreError, match="'dnoe' is not a status of a finished run; did you mean"):
+    with messages.raises(StoreError):
         ledger.finish(claim, "dnoe")
 
 

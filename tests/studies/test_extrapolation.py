@@ -13,6 +13,7 @@ from typing import Any
 
 import optuna
 import pytest
+from sqlalchemy import Engine, event
 
 from store import Results
 from store.maintenance import check
@@ -28,6 +29,7 @@ BRIEF = [
 STEPS = "--set=training.steps=30"
 RUNS = 2 * (2 + 2)
 PATIENCE_SECONDS = 240
+WRITING = {"INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP"}
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
@@ -138,6 +140,37 @@ def test_a_study_stores_every_run_and_prints_its_answer(finished: tuple[Path, st
         + printed.count("holds to length")
         == 2
     )
+
+
+def statements(*words: str) -> list[str]:
+    """The SQL of a call in this process, Optuna's too; workers are other processes."""
+    seen: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        seen.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        assert call_here(*words) == 0
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    return seen
+
+
+def test_a_finished_study_is_asked_again_without_a_writing_transaction(
+    finished: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(finished[0])
+
+    seen = statements(*BRIEF, STEPS)
+
+    assert [one for one in seen if one.split()[0] in WRITING or one == "BEGIN IMMEDIATE"] == []
+    assert 0 < len(seen) <= 120
+
+
+@pytest.mark.slow
+def test_the_parent_of_a_smoke_study_needs_few_statements(here: Path) -> None:
+    assert 0 < len(statements("--budget=smoke")) <= 500
 
 
 def test_the_printed_means_are_those_of_the_database(finished: tuple[Path, str]) -> None:
@@ -302,6 +335,7 @@ def test_a_killed_worker_costs_one_attempt(tmp_path: Path, undisturbed: list[tup
     assert len(results(tmp_path).models()) == 4
 
 
+@pytest.mark.slow
 def test_a_killed_parent_leaves_no_worker_and_the_next_call_completes(
     tmp_path: Path, undisturbed: list[tuple]
 ) -> None:
@@ -385,10 +419,13 @@ def test_training_that_diverges_is_a_result(tmp_path: Path) -> None:
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
-    assert "2 of 2 seeds diverged." in " ".join(done.stdout.split())
+    told = "2 of 2 seeds diverged and count as ones that learned nothing."
+    assert " ".join(done.stdout.split()).count(told) == 2
     stored = ask(tmp_path, "select distinct status, reason from es_runs")
     assert all(status == "diverged" and "is not finite" in reason for status, reason in stored)
-    assert ask(tmp_path, "select count(*) from es_scores") == [(0,)]
+    assert ask(tmp_path, "select distinct imputed from es_scores") == [(1,)]
+    skills = ask(tmp_path, "select distinct value from es_scores where metric = 'skill'")
+    assert skills == [(0.0,)]
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from registry import ConfigError
+from studies.analysis import sentence
+from studies.analysis.sentences import claims
 from studies.experiment.overrides import gather
 from studies.experiment.plan import Plan
 from studies.experiment.study_file import read_study
 from studies.experiment.validate import check_plan, plan_problems
-from studies.report.make import findings_of
+from studies.report.findings import findings_of
 from studies.report.page import html_page, markdown_page
-from studies.report.wording import answer
-from studies.statistics import sentence
 from tests.studies.made_up import CLAIM, MadeUp, plan
 
 TEXT = """
@@ -90,7 +90,7 @@ def test_its_report_says_the_interaction(tmp_path: Path, made: Plan) -> None:
     findings = findings_of(study.plan, study.url)
 
     name = "(rope × pre − none × pre) > (rope × post − none × post) on shift"
-    assert answer(findings)[0].endswith("1 refuted (gain), 1 not tested (sooner).")
+    assert claims(findings.verdicts).endswith("1 refuted (gain), 1 not tested (sooner).")
     page, text = html_page(findings)[0], markdown_page(findings, {})
     assert name.replace(">", "&gt;") in page
     assert name in text

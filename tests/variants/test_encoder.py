@@ -10,6 +10,7 @@ from torch import Tensor
 
 import registry
 from registry import build_encoder
+from tests.messages import Messages
 from variants import Dims, Encoder, EncoderOutput
 from variants.masks import Causal, Dense, Documents, Padding, Window
 from variants.positions import Position
@@ -285,55 +286,55 @@ def weights_of(encoder: Encoder) -> tuple[Tensor, ...]:
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    ("given", "error", "message"),
+    ("given", "error"),
     [
-        (torch.zeros(2, 5), ValueError, r"shape \(batch, seq, d_model=16\); got \(2, 5\)"),
-        (torch.zeros(2, 5, 8), ValueError, r"d_model=16\); got \(2, 5, 8\)"),
-        (torch.ones(5, dtype=torch.long), ValueError, r"\(batch, seq\); got torch.int64 .* \(5,\)"),
-        (torch.ones(2, 5).bool(), ValueError, "int64 or int32 .* got torch.bool"),
-        (torch.ones(2, 5, dtype=torch.uint8), ValueError, "int64 or int32 .* got torch.uint8"),
-        ([[1, 2], [3, 4]], TypeError, "tokens are a tensor; got list"),
-        (torch.tensor([[3, 99]]), ValueError, r"vocab_size=\d+\); got ids from 3 to 99"),
-        (torch.ones(2, 0, dtype=torch.long), ValueError, r"at least 1 token; got shape \(2, 0\)"),
+        (torch.zeros(2, 5), ValueError),
+        (torch.zeros(2, 5, 8), ValueError),
+        (torch.ones(5, dtype=torch.long), ValueError),
+        (torch.ones(2, 5).bool(), ValueError),
+        (torch.ones(2, 5, dtype=torch.uint8), ValueError),
+        ([[1, 2], [3, 4]], TypeError),
+        (torch.tensor([[3, 99]]), ValueError),
+        (torch.ones(2, 0, dtype=torch.long), ValueError),
     ],
 )
 def test_tokens_that_do_not_fit_are_refused(
-    given: Any, error: type[Exception], message: str
+    messages: Messages, given: Any, error: type[Exception]
 ) -> None:
-    with pytest.raises(error, match=message):
+    with messages.raises(error):
         build()(given)
 
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    ("options", "error", "message"),
+    ("options", "error"),
     [
-        ({"mask": torch.ones(5, 5).bool()}, TypeError, r"got Tensor; .* Dense\(tensor\)"),
-        ({"mask": Dense(torch.ones(3, 1).bool())}, ValueError, r"\(1, 1, 3, 1\) does not fit"),
-        ({"mask": Padding(lengths=[1])}, ValueError, "1 sequences does not fit a batch of 2"),
-        ({"mask": Causal() & Documents(torch.ones(2, 4).long())}, ValueError, r"\(2, 4\) do not"),
-        ({"positions": torch.zeros(1, 5)}, TypeError, "whole numbers; got torch.float32"),
-        ({"positions": torch.zeros(3, 5).long()}, ValueError, r"\(2 or 1, 5\); got \(3, 5\)"),
-        ({"positions": torch.zeros(2, 4).long()}, ValueError, r"\(2 or 1, 5\); got \(2, 4\)"),
-        ({"positions": torch.zeros(5).long()}, ValueError, r"\(2 or 1, 5\); got \(5,\)"),
+        ({"mask": torch.ones(5, 5).bool()}, TypeError),
+        ({"mask": Dense(torch.ones(3, 1).bool())}, ValueError),
+        ({"mask": Padding(lengths=[1])}, ValueError),
+        ({"mask": Causal() & Documents(torch.ones(2, 4).long())}, ValueError),
+        ({"positions": torch.zeros(1, 5)}, TypeError),
+        ({"positions": torch.zeros(3, 5).long()}, ValueError),
+        ({"positions": torch.zeros(2, 4).long()}, ValueError),
+        ({"positions": torch.zeros(5).long()}, ValueError),
     ],
 )
 def test_masks_and_positions_that_do_not_fit_are_refused(
-    options: dict[str, Any], error: type[Exception], message: str
+    messages: Messages, options: dict[str, Any], error: type[Exception]
 ) -> None:
-    with pytest.raises(error, match=message):
+    with messages.raises(error):
         build()(tokens(), **options)
 
 
-def test_an_encoder_without_a_token_table_says_so() -> None:
-    with pytest.raises(ValueError, match=r"no token table \(vocab_size is null\): embed first"):
+def test_an_encoder_without_a_token_table_says_so(messages: Messages) -> None:
+    with messages.raises(ValueError):
         build(vocab_size=None, pad_id=None)(tokens())
 
 
 @pytest.mark.parametrize("size", ["d_model", "n_heads", "d_head", "n_layers"])
-def test_a_size_is_at_least_one(size: str) -> None:
+def test_a_size_is_at_least_one(messages: Messages, size: str) -> None:
     sizes: dict[str, Any] = {"d_model": 4, "n_heads": 2, "d_head": 2, "n_layers": 1, size: 0}
-    with pytest.raises(ValueError, match=f"{size} must be at least 1; got {size}=0"):
+    with messages.raises(ValueError):
         Dims(**sizes)
 
 

@@ -139,7 +139,6 @@ def _declare_runs() -> None:
         _column("priority", sa.BigInteger()),
         _column("provenance", sa.JSON()),
         _column("config_id", sa.Integer(), sa.ForeignKey("es_configs.id")),
-        _optional("called_at", INSTANT),
         _column("superseded", sa.Boolean()),
         sa.CheckConstraint(f"status IN {STATUSES}", name="status"),
         sa.CheckConstraint(f"phase IN {PHASES}", name="phase"),

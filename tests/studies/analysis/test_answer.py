@@ -1,168 +1,136 @@
-"""The answer, from scores made up so that the right words are known."""
+"""The answer in words, from scores made up so that the right words are known."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 from io import StringIO
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from store.aggregate import Interval
+from store.records import Choice
 from studies.analysis.phrases import cell_text, number
 from studies.analysis.printing import print_answer
-from studies.analysis.results import ArmResult
+from studies.analysis.results import Arm, StudyResults
 from studies.analysis.sentences import arm_sentence
-from studies.execution.trials import RATE
-from studies.experiment.overrides import gather
-from studies.experiment.plan import Cell, Plan
-from studies.experiment.tune import Chosen
-from studies.extrapolation import QUICK, STUDY
+from tests.studies.made_up import arm, plan, scores, seed, task
 
-PLAN = Plan(STUDY, gather(QUICK, None, ["evaluation.test_lengths=[16, 20, 32]"]))
+LENGTHS = (16, 20, 32)
+RATE = "training.learning_rate"
 
 
-def result(
-    skills: Mapping[int, list[float]],
-    arm: str = "rope",
-    statuses: tuple[str, ...] = ("done", "done"),
-    chosen: Chosen | None = None,
-    split: str = "test",
-) -> ArmResult:
-    runs: list[Any] = [SimpleNamespace(status=status) for status in statuses]
-    values = {(split, "skill", length): list(found) for length, found in skills.items()}
-    return ArmResult(Cell(0, "shift", arm), runs, chosen or Chosen({RATE: 3e-3}), values)
+def made(*outcomes: Any, **changes: Any) -> Arm:
+    """An arm with these skills at 16, 20 and 32."""
+    return arm("rope", *outcomes, lengths=LENGTHS, **changes)
+
+
+def said(one: Arm, **changes: Any) -> str:
+    return arm_sentence(task(one, **changes), one)
+
+
+def chose(setting: dict[str, Any] | None, **told: Any) -> Choice:
+    return Choice("s", "t", "a", "search", "rule", setting, **told)
 
 
 def test_an_arm_that_stays_above_the_threshold_holds() -> None:
-    said = arm_sentence(PLAN, result({16: [1.0, 1.0], 20: [1.0, 0.9], 32: [0.95, 0.75]}))
-
-    assert said == "holds to length 32 (skill .85; 0.8 or more in 1 of 2 seeds)."
+    assert said(made((1.0, 1.0, 0.95), (1.0, 0.9, 0.75))) == (
+        "holds to length 32 (skill .85; 0.8 or more in 1 of 2 seeds)."
+    )
 
 
 def test_an_arm_falls_at_the_first_length_below_the_threshold() -> None:
-    said = arm_sentence(PLAN, result({16: [1.0], 20: [0.5], 32: [0.9]}))
-
-    assert said == "falls below 0.8 at length 20 (skill .50)."
+    assert said(made((1.0, 0.5, 0.9))) == "falls below 0.8 at length 20 (skill .50)."
 
 
 def test_the_last_length_that_held_is_told() -> None:
-    said = arm_sentence(PLAN, result({16: [1.0], 20: [0.9], 32: [0.5]}))
-
-    assert said == "falls below 0.8 at length 32 (skill .50; still .90 at 20)."
+    assert said(made((1.0, 0.9, 0.5))) == (
+        "falls below 0.8 at length 32 (skill .50; still .90 at 20)."
+    )
 
 
 def test_an_arm_that_did_not_fit_is_never_said_to_fall() -> None:
-    said = arm_sentence(PLAN, result({16: [0.79, 0.79], 20: [0.1, 0.1], 32: [0.0, 0.0]}))
-
-    assert said == "did not learn: skill .79 at length 16, the longest trained (below 0.8)."
+    assert said(made((0.79, 0.1, 0.0), (0.79, 0.1, 0.0))) == (
+        "did not learn: skill .79 at length 16, the longest trained (below 0.8)."
+    )
 
 
 def test_an_arm_that_learned_in_some_seeds_says_in_how_many() -> None:
-    said = arm_sentence(PLAN, result({16: [1.0, 0.2]}, statuses=("done", "done", "diverged")))
-
-    assert said == (
+    assert said(made((1.0,), (0.2,), "diverged")) == (
         "learned in 1 of 3 seeds only: skill .40 at length 16, the longest trained (below 0.8). "
         "1 of 3 seeds diverged and counts as one that learned nothing."
     )
 
 
 def test_the_longest_trained_length_may_be_told_by_validation() -> None:
-    plan = Plan(STUDY, gather(QUICK, None, ["evaluation.test_lengths=[32]"]))
-    fitted = ArmResult(
-        Cell(0, "shift", "rope"),
-        [],
-        Chosen({RATE: 3e-3}),
-        {("validation", "skill", 16): [1.0], ("test", "skill", 32): [0.2]},
-    )
+    fitted = seed({32: 0.2}, *scores({16: 1.0}, split="validation"))
 
-    assert arm_sentence(plan, fitted) == "falls below 0.8 at length 32 (skill .20)."
+    assert said(Arm({0: fitted}, 16, lengths=(32,))) == "falls below 0.8 at length 32 (skill .20)."
 
 
 def test_where_nothing_longer_is_tested_nothing_is_said_of_it() -> None:
-    plan = Plan(STUDY, gather(QUICK, None, ["evaluation.test_lengths=[16]"]))
+    short = arm("rope", (1.0,), (0.9,), lengths=(16,))
 
-    told = "learns the trained lengths; no longer one is tested than 16."
-    assert arm_sentence(plan, result({16: [1.0, 0.9]})) == told
-
-
-def test_where_all_seeds_are_lost_there_is_no_result_and_they_are_counted() -> None:
-    said = arm_sentence(PLAN, result({}, statuses=("diverged", "failed")))
-
-    assert said == "has no result at length 16. 1 of 2 seeds diverged. 1 of 2 seeds failed."
+    assert said(short) == "learns the trained lengths; no longer one is tested than 16."
 
 
-@pytest.mark.parametrize("statuses", [(), ("planned", "planned"), ("done", "running")])
-def test_what_is_still_to_be_run_has_no_result_yet(statuses: tuple[str, ...]) -> None:
-    assert arm_sentence(PLAN, result({}, statuses=statuses)) == "has no result yet."
+def test_where_all_seeds_failed_there_is_no_result_and_they_are_counted() -> None:
+    assert said(made("failed", "failed")) == "has no result at length 16. 2 of 2 seeds failed."
+
+
+def test_an_arm_whose_seeds_diverged_did_not_learn() -> None:
+    assert said(made("diverged", "failed")) == (
+        "did not learn: skill .00 at length 16, the longest trained (below 0.8). 1 of 2 seeds "
+        "diverged and counts as one that learned nothing. 1 of 2 seeds failed."
+    )
+
+
+@pytest.mark.parametrize("statuses", [(), ("planned", "planned"), ((), "running")])
+def test_what_is_still_to_be_run_has_no_result_yet(statuses: tuple[Any, ...]) -> None:
+    assert said(made(*statuses)) == "has no result yet."
 
 
 def test_a_length_that_cannot_be_asked_is_said() -> None:
-    said = arm_sentence(PLAN, result({16: [1.0], 20: [0.9]}))
-
-    assert said == "holds to length 20; it cannot be asked at length 32."
+    assert said(made((1.0, 0.9))) == "holds to length 20; it cannot be asked at length 32."
 
 
 def test_an_arm_without_a_learning_rate_says_why() -> None:
-    chosen = Chosen(None, "training diverged at every setting")
-
-    said = arm_sentence(PLAN, result({}, statuses=(), chosen=chosen))
-
-    assert said == "has no result: training diverged at every setting."
+    assert said(made(reason="training diverged at every setting")) == (
+        "has no result: training diverged at every setting."
+    )
 
 
 def test_an_arm_that_does_not_apply_says_why() -> None:
-    runs: list[Any] = [
-        SimpleNamespace(status="not_applicable", reason="no kernel on this device.")
-        for _ in range(2)
-    ]
+    ended = seed("not_applicable", reason="no kernel on this device.")
 
-    said = arm_sentence(PLAN, ArmResult(Cell(0, "shift", "rope"), runs, Chosen({RATE: 3e-3}), {}))
-
-    assert said == "does not apply: no kernel on this device."
+    assert said(Arm({0: ended, 1: ended}, 16)) == "does not apply: no kernel on this device."
 
 
 def test_a_seed_without_a_value_is_one_that_did_not_hold() -> None:
-    said = arm_sentence(
-        PLAN, result({16: [1.0], 20: [1.0], 32: [1.0]}, statuses=("done", "failed", "failed"))
-    )
-
-    assert said == (
+    assert said(made((1.0, 1.0, 1.0), "failed", "failed")) == (
         "holds to length 32 in 1 of 3 seeds only (skill 1.0 where it was measured). "
         "2 of 3 seeds failed."
     )
 
 
 def test_a_seed_that_diverged_counts_as_one_that_learned_nothing() -> None:
-    skills = {16: [1.0] * 4, 20: [1.0, 1.0, 1.0, 0.9], 32: [1.0, 1.0, 1.0, 0.7]}
-    one = result(skills, statuses=("done",) * 4 + ("diverged",))
     lost = "1 of 5 seeds diverged and counts as one that learned nothing."
 
     # 3.9 / 5 and 3.7 / 5; the four others have means of .975 and .925.
-    assert arm_sentence(PLAN, one) == f"falls below 0.8 at length 20 (skill .78). {lost}"
-    assert one.counted("skill", 16) == [1.0, 1.0, 1.0, 1.0, 0.0]
-    assert one.interval("accuracy", 16) is None
-
-
-def test_a_seed_that_diverged_counts_with_the_floor_in_accuracy() -> None:
-    values = {("test", "accuracy", 16): [1.0, 0.9], ("test", "nll", 16): [0.1, 0.3]}
-    runs: list[Any] = [SimpleNamespace(status=one) for one in ("done", "done", "diverged")]
-    one = ArmResult(Cell(0, "shift", "rope"), runs, None, values, floors={("accuracy", 16): 0.2})
-
-    assert one.counted("accuracy", 16) == [1.0, 0.9, 0.2]
-    assert one.counted("nll", 16) == [0.1, 0.3]  # no floor: those that measured it
+    one = made(*[(1.0, 1.0, 1.0)] * 3, (1.0, 0.9, 0.7), "diverged")
+    assert said(one) == f"falls below 0.8 at length 20 (skill .78). {lost}"
 
 
 @pytest.mark.parametrize(("width", "groups"), [(200, [[16, 20, 32]]), (40, [[16, 20], [32]])])
 def test_a_narrow_terminal_gets_several_tables_and_nothing_is_cut(
     width: int, groups: list[list[int]]
 ) -> None:
-    from rich.console import Console
-
     console = Console(width=width, record=True, file=StringIO())
-    arms = [result({16: [1.0, 0.2], 20: [0.9, 0.1], 32: [-0.9, 0.7]}, arm=arm) for arm in PLAN.arms]
+    arms = [
+        replace(made((1.0, 0.9, -0.9), (0.2, 0.1, 0.7)), name=name)
+        for name in ("sinusoidal", "none", "learned")
+    ]
 
-    plan = Plan(STUDY, gather(QUICK, None, ["evaluation.test_lengths=[16, 20, 32]", "task=shift"]))
-    print_answer(console, plan, arms)
+    print_answer(console, StudyResults(plan(2), [task(*arms)]))
 
     printed = console.export_text()
     headers = [line.split()[1:] for line in printed.splitlines() if line.startswith("  length")]
@@ -171,27 +139,29 @@ def test_a_narrow_terminal_gets_several_tables_and_nothing_is_cut(
 
 
 def test_seeds_that_diverged_are_counted() -> None:
-    said = arm_sentence(
-        PLAN, result({16: [1.0], 20: [1.0], 32: [1.0]}, statuses=("done", "diverged", "failed"))
-    )
+    told = said(made((1.0, 1.0, 1.0), "diverged", "failed"))
 
-    assert "1 of 3 seeds diverged and counts as one that learned nothing." in said
-    assert "1 of 3 seeds failed." in said
+    assert "1 of 3 seeds diverged and counts as one that learned nothing." in told
+    assert "1 of 3 seeds failed." in told
 
 
 @pytest.mark.parametrize(("rate", "side"), [(1e-3, "lowest"), (1e-2, "highest")])
 def test_a_learning_rate_at_the_edge_is_flagged(rate: float, side: str) -> None:
-    chosen = Chosen({RATE: rate}, edges={RATE: side})
+    chosen = chose({RATE: rate}, edges={RATE: side})
 
-    said = arm_sentence(PLAN, result({16: [0.0]}, chosen=chosen))
-
-    assert f"Its learning rate {rate:g} is the {side} tried." in said
+    assert f"Its learning rate {rate:g} is the {side} tried." in said(made((0.0,), choice=chosen))
 
 
-def test_untrained_rows_are_said() -> None:
-    said = arm_sentence(PLAN, result({16: [1.0], 20: [0.5]}, arm="learned"))
+def test_a_remark_stands_at_the_end() -> None:
+    told = said(made((1.0, 0.5), remark="(Its rows beyond 16 are untrained.)"))
 
-    assert said.endswith("(Its rows beyond 16 are untrained.)")
+    assert told.endswith(" (Its rows beyond 16 are untrained.)")
+
+
+def test_runs_that_measure_in_their_own_way_are_counted() -> None:
+    told = said(made((1.0,), "failed"), titles={"kl": "divergence"})
+
+    assert told == "1 of 2 runs are done: failed. 1 of 2 seeds failed."
 
 
 @pytest.mark.parametrize(

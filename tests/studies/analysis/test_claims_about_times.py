@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from studies.experiment.hypothesis import Hypothesis
-from studies.statistics import (
-    ArmOutcome,
-    SeedOutcome,
+from studies.analysis import (
+    Arm,
+    Seed,
     Time,
     Verdict,
     judge,
@@ -17,6 +16,7 @@ from studies.statistics import (
     log_rank,
     sentence,
 )
+from studies.experiment.hypothesis import Hypothesis
 
 CAP = 1800.0
 MEASURE = ("steps_to_fit", 16)
@@ -33,20 +33,20 @@ FAST = [300.0, 350.0, 400.0, 380.0, 320.0, 360.0, 340.0, 390.0]
 SLOW = [900.0, 1000.0, 1100.0, 950.0, 1050.0, None, None, 984.0]
 
 
-def arm(times: Sequence[float | str | None], cap: float = CAP) -> ArmOutcome:
+def arm(times: Sequence[float | str | None], cap: float = CAP) -> Arm:
     """An arm that fits at these steps; None: not before the cap; a text: a status."""
-    return ArmOutcome({n: _seed(one, cap) for n, one in enumerate(times)}, longest_trained=16)
+    return Arm({n: _seed(one, cap) for n, one in enumerate(times)}, longest_trained=16)
 
 
-def _seed(time: float | str | None, cap: float) -> SeedOutcome:
+def _seed(time: float | str | None, cap: float) -> Seed:
     if isinstance(time, str):
-        return SeedOutcome(time)
+        return Seed(time)
     if time is None:
-        return SeedOutcome("done", {MEASURE: cap}, censored=frozenset({MEASURE}))
-    return SeedOutcome("done", {MEASURE: time})
+        return Seed("done", {MEASURE: cap}, censored=frozenset({MEASURE}))
+    return Seed("done", {MEASURE: time})
 
 
-def verdict(rope: ArmOutcome, learned: ArmOutcome, **changes: Any) -> Verdict:
+def verdict(rope: Arm, learned: Arm, **changes: Any) -> Verdict:
     outcomes = {("shift", "rope"): rope, ("shift", "learned"): learned}
     (found,) = judge([replace(CLAIM, **changes)], outcomes)
     return found
@@ -129,7 +129,7 @@ def test_where_nobody_gets_there_nothing_is_claimed() -> None:
 
 
 def test_a_time_that_was_not_measured_is_told() -> None:
-    other = ArmOutcome({n: SeedOutcome("done", {}) for n in range(8)}, longest_trained=16)
+    other = Arm({n: Seed("done", {}) for n in range(8)}, longest_trained=16)
 
     assert "learned has no steps_to_fit at length 16" in verdict(arm(FAST), other).reason
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from studies.analysis import Arm, Seed, Verdict, crossed, judge, sentence
 from studies.experiment.hypothesis import Hypothesis
-from studies.statistics import ArmOutcome, SeedOutcome, Verdict, crossed, judge, sentence
 
 CLAIM = Hypothesis(
     "gain",
@@ -21,12 +21,12 @@ CLAIM = Hypothesis(
 NOISE = np.array([0.03, -0.02, 0.01, -0.01, 0.02, -0.03, 0.00, 0.00])
 
 
-def arm(skills: Sequence[float], fit: float = 1.0) -> ArmOutcome:
-    seeds = {n: SeedOutcome("done", {("skill", 32): one}, fit) for n, one in enumerate(skills)}
-    return ArmOutcome(seeds, longest_trained=16)
+def arm(skills: Sequence[float], fit: float = 1.0) -> Arm:
+    seeds = {n: Seed("done", {("skill", 32): one}, fit) for n, one in enumerate(skills)}
+    return Arm(seeds, longest_trained=16)
 
 
-def cells(*means: float) -> dict[tuple[str, str], ArmOutcome]:
+def cells(*means: float) -> dict[tuple[str, str], Arm]:
     """Arms with these means, in the order of the claim, and the same spread about them."""
     return {
         ("shift", name): arm((mean + np.roll(NOISE, n)).tolist())
@@ -130,7 +130,7 @@ def test_an_arm_that_did_not_learn_leaves_it_untested(place: int) -> None:
 def test_a_failed_seed_of_any_arm_may_leave_it_open(place: int) -> None:
     outcomes = cells(0.85, 0.5, 0.6, 0.5)
     name = CLAIM.arms[place]
-    seeds = {**outcomes["shift", name].seeds, 7: SeedOutcome("failed")}
+    seeds = {**outcomes["shift", name].seeds, 7: Seed("failed")}
     outcomes["shift", name] = replace(outcomes["shift", name], seeds=seeds)
 
     found = verdict(outcomes)

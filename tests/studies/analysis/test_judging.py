@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from studies.analysis import Arm, Frozen, Seed, Verdict, judge
 from studies.experiment.hypothesis import Hypothesis
-from studies.statistics import ArmOutcome, Frozen, SeedOutcome, Verdict, judge
 
 CLAIM = Hypothesis(
     name="rope_extends",
@@ -24,24 +24,23 @@ LOW = [0.31, 0.28, 0.35, 0.30, 0.33, 0.29, 0.32, 0.30]
 WIDE = [0.10, 0.90, 0.45, 0.60, 0.30, 0.75, 0.20, 0.85]
 
 
-def arm(
-    skills: Sequence[float], fit: float = 1.0, lost: Mapping[int, str] | None = None
-) -> ArmOutcome:
+def arm(skills: Sequence[float], fit: float = 1.0, lost: Mapping[int, str] | None = None) -> Arm:
     """An arm with the same skill at both lengths; `lost` names the seeds that ended badly."""
     seeds = {
-        seed: SeedOutcome("done", {("skill", 32): skill, ("skill", 64): skill}, fit)
+        seed: Seed("done", {("skill", 32): skill, ("skill", 64): skill}, fit)
         for seed, skill in enumerate(skills)
     }
     for seed, status in (lost or {}).items():
-        seeds[seed] = SeedOutcome(status)
-    return ArmOutcome(seeds, longest_trained=16)
+        nothing = {("skill", length): 0.0 for length in (32, 64)}
+        seeds[seed] = Seed(status, nothing, 0.0) if status == "diverged" else Seed(status)
+    return Arm(seeds, longest_trained=16)
 
 
-def outcomes(rope: ArmOutcome, learned: ArmOutcome) -> dict[tuple[str, str], ArmOutcome]:
+def outcomes(rope: Arm, learned: Arm) -> dict[tuple[str, str], Arm]:
     return {("shift", "rope"): rope, ("shift", "learned"): learned}
 
 
-def verdict(rope: ArmOutcome, learned: ArmOutcome, claim: Hypothesis = CLAIM) -> Verdict:
+def verdict(rope: Arm, learned: Arm, claim: Hypothesis = CLAIM) -> Verdict:
     (found,) = judge([claim], outcomes(rope, learned))
     return found
 
@@ -220,7 +219,7 @@ def test_one_seed_is_not_called_all_seeds() -> None:
 
 
 def test_an_arm_that_tuning_found_no_setting_for_is_not_tested() -> None:
-    lost = ArmOutcome({}, 16, reason="training diverged at every learning rate")
+    lost = Arm({}, 16, reason="training diverged at every learning rate")
 
     assert verdict(arm(HIGH), lost).reason == (
         "learned has no confirming runs: training diverged at every learning rate"
@@ -239,11 +238,9 @@ def test_an_arm_that_did_not_learn_is_never_said_to_not_extrapolate() -> None:
 
 
 def test_at_trained_lengths_an_arm_that_did_not_learn_has_lost() -> None:
-    def trained(skills: list[float]) -> ArmOutcome:
-        seeds = {
-            seed: SeedOutcome("done", {("skill", 16): one}, one) for seed, one in enumerate(skills)
-        }
-        return ArmOutcome(seeds, longest_trained=16)
+    def trained(skills: list[float]) -> Arm:
+        seeds = {seed: Seed("done", {("skill", 16): one}, one) for seed, one in enumerate(skills)}
+        return Arm(seeds, longest_trained=16)
 
     claim = replace(CLAIM, lengths=(16,))
 
@@ -293,9 +290,9 @@ def test_a_length_that_cannot_be_asked_is_said() -> None:
 
 def test_a_metric_without_a_floor_cannot_count_lost_seeds() -> None:
     claim = replace(CLAIM, metric="nll")
-    seeds = {n: SeedOutcome("done", {("nll", 32): 0.1, ("nll", 64): 0.1}, 1.0) for n in range(8)}
-    whole = ArmOutcome(seeds, 16)
-    lost = ArmOutcome({**seeds, 0: SeedOutcome("diverged")}, 16)
+    seeds = {n: Seed("done", {("nll", 32): 0.1, ("nll", 64): 0.1}, 1.0) for n in range(8)}
+    whole = Arm(seeds, 16)
+    lost = Arm({**seeds, 0: Seed("diverged", fit=0.0)}, 16)
 
     assert verdict(whole, lost, claim).reason == (
         "1 of 8 seeds of learned diverged or failed, and nll has no floor to count them at"
@@ -410,7 +407,7 @@ def test_an_arm_that_its_failed_seeds_could_have_lifted_is_not_said_to_have_lear
     None
 ):
     seeds = dict(arm([0.0] * 5, fit=0.78).seeds)
-    lost = ArmOutcome({**seeds, 4: SeedOutcome("failed")}, longest_trained=16)
+    lost = Arm({**seeds, 4: Seed("failed")}, longest_trained=16)
 
     assert str(verdict(lost, arm(HIGH)).reason).endswith(
         "0 of 5 seeds reach it; its failed seeds could change that: run them again)"

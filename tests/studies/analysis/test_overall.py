@@ -1,8 +1,8 @@
 """All tasks together, from skills that are written down."""
 
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,36 +10,27 @@ from rich.console import Console
 
 from store.aggregate import Interval
 from studies.analysis.printing import caption, print_overall
-from studies.analysis.results import ArmResult
+from studies.analysis.results import StudyResults
 from studies.analysis.summaries import Overall, overall
-from studies.experiment.plan import Cell
-from studies.experiment.tune import Chosen
-from studies.report.make import findings_of
+from studies.report.findings import findings_of
 from studies.report.page import markdown_page
-from tests.studies.made_up import FAR, NEAR, MadeUp, plan
+from tests.studies.made_up import FAR, NEAR, MadeUp, arm, plan, task
 
 TASKS = [{"task": {"name": "shift", "k": k, "alphabet": 3}} for k in (1, 2)]
 TWO: dict[str, Any] = {"panels": TASKS, "hypotheses": []}
 
 
-def found(skills: dict[str, list[Any]], **study: Any) -> dict[str, Overall]:
+def found(
+    skills: dict[str, list[Any]], tasks: Sequence[str] = ("one", "two")
+) -> dict[str, Overall]:
     """From skills at the length beyond the trained ones, the same on each task."""
-    asked = plan(5, arms=list(skills), **(TWO | study))
-    told = overall(asked, [result(cell, skills[cell.arm]) for cell in asked.cells()])
+    arms = [arm(name, *map(outcome, ended)) for name, ended in skills.items()]
+    told = overall(StudyResults(plan(5), [task(*arms, label=label) for label in tasks]))
     return {one.arm: one for one in told}
 
 
-def result(cell: Cell, skills: list[Any]) -> ArmResult:
-    """An arm from the skill of each seed, or from the status that the seed ended with."""
-    runs: list[Any] = []
-    scores: dict[int, list[Any]] = {}
-    what = {"split": "test", "metric": "skill", "length": 32, "bin": None, "correct": None}
-    for seed, one in enumerate(skills):
-        status = one if isinstance(one, str) else "done"
-        runs.append(SimpleNamespace(id=seed, seed=seed, status=status))
-        if status == "done":
-            scores[seed] = [SimpleNamespace(**what, value=one)]
-    return ArmResult(cell, runs, Chosen({}), {}, scores)
+def outcome(skill: float | str) -> Sequence[float] | str:
+    return skill if isinstance(skill, str) else (1.0, skill)
 
 
 def test_the_middle_half_of_all_seeds_of_all_tasks_and_how_often_each_is_better() -> None:
@@ -63,7 +54,7 @@ def test_the_middle_half_of_all_seeds_of_all_tasks_and_how_often_each_is_better(
 
 
 def test_one_task_has_nothing_to_be_put_together() -> None:
-    assert found({"rope": [0.9] * 5, "none": [0.3] * 5}, panels=TASKS[:1]) == {}
+    assert found({"rope": [0.9] * 5, "none": [0.3] * 5}, tasks=("one",)) == {}
 
 
 def test_an_arm_without_a_value_is_left_out_and_a_diverged_seed_is_not() -> None:
@@ -80,7 +71,7 @@ def test_terminal_and_report_show_it(tmp_path: Path) -> None:
     one = MadeUp(tmp_path, plan(5, **TWO), {"rope": FAR, "learned": NEAR})
     console = Console(width=100, record=True, file=StringIO())
 
-    print_overall(console, overall(one.plan, one.results))
+    print_overall(console, overall(one.results))
     findings = findings_of(one.plan, one.url)
     page = markdown_page(findings, {})
 

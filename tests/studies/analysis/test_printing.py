@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from studies.analysis.printing import floors_of, print_answer, print_verdicts
-from studies.analysis.sentences import arm_sentence
+from studies.analysis.printing import print_answer, print_verdicts
+from studies.analysis.sentences import answer, arm_sentence
 from studies.experiment.contrasts import unasked
-from studies.report.make import findings_of
-from studies.report.wording import answer
+from studies.report.findings import findings_of
+from studies.training.settings import task_of
 from tests.studies.made_up import CASES, FAR, MadeUp, case, plan
 
 
 def printed(made: MadeUp) -> str:
     console = Console(width=1000, record=True, file=StringIO())
     print_verdicts(console, made.verdicts)
-    print_answer(console, made.plan, made.results)
+    print_answer(console, made.results)
     return console.export_text()
 
 
@@ -47,7 +47,8 @@ SECOND = {
     "clear winner": "on shift, rope stays at 0.8 skill or above up to length 32, the other arm "
     "that learned falls earlier.",
     "tie": "on shift, rope and learned stay at 0.8 skill or above up to length 32.",
-    "all failed": "on shift, no arm has a result; 5 of 10 seeds diverged; 5 of 10 seeds failed.",
+    "all failed": "on shift, no arm reaches skill 0.8 at length 16; rope has no result; 5 of 10 "
+    "seeds diverged and count as ones that learned nothing; 5 of 10 seeds failed.",
     "bimodal": "on shift, no arm's mean skill stays at 0.8 or above beyond the trained lengths.",
     "one seed": "on shift, rope stays at 0.8 skill or above up to length 32, the other arm "
     "that learned falls earlier.",
@@ -61,7 +62,8 @@ def test_the_verdict_and_the_report_say_what_is_true_of_the_data(tmp_path: Path,
     made = case(tmp_path, name)
 
     assert SAID[name] in printed(made)
-    first, second = answer(findings_of(made.plan, made.url))
+    told = findings_of(made.plan, made.url)
+    first, second = answer(told.tasks, told.verdicts, told.lines)
     assert first == f"Of 1 hypothesis fixed before the confirming runs: {FIRST[name]}."
     assert second == SECOND[name]
 
@@ -108,17 +110,17 @@ def test_a_diverged_seed_counts_alike_in_sentence_table_verdict_and_report(tmp_p
     kept = (
         "holds to length 32 (skill .85; 0.8 or more in 9 of 10 seeds). 1 of 10 seeds diverged and "
     )
-    [panel] = findings_of(made.plan, made.url).panels
-    arm = panel.arms[0]
+    [task] = findings_of(made.plan, made.url).tasks
+    arm = task.arms[0]
     skill, accuracy = arm.interval("skill", 32), arm.interval("accuracy", 32)
 
     assert kept in told
-    assert arm.sentence == f"{kept}counts as one that learned nothing."
+    assert arm_sentence(task, arm) == f"{kept}counts as one that learned nothing."
     assert verdict.effect == pytest.approx(mean - 0.3)
     assert skill is not None
     assert accuracy is not None
     assert skill.mean == pytest.approx(mean)
-    assert accuracy.mean == pytest.approx(mean + panel.floor(32) / 10)
+    assert accuracy.mean == pytest.approx(mean + (task.blind_guess(32) or 0) / 10)
 
 
 def test_every_metric_has_a_table_with_its_arms_and_accuracy_has_its_floor(tmp_path: Path) -> None:
@@ -129,9 +131,9 @@ def test_every_metric_has_a_table_with_its_arms_and_accuracy_has_its_floor(tmp_p
     # 0.0158 is the standard deviation of .28 .29 .30 .31 .32, and t(4) = 2.776.
     assert lines.count(["learned", "1.0±.00", ".30±.02"]) == 3
     assert lines.count(["rope", "1.0±.00", ".90±.02"]) == 3
-    floors = floors_of(made.plan, made.plan.cells()[0], [16, 32])
+    task = task_of(made.plan.config(made.plan.cells()[0]).task)
     [floor] = [line for line in lines if line[:1] == ["floor"]]
-    assert floor[1:] == [f"{floors[one]:.2f}".lstrip("0") for one in (16, 32)]
+    assert floor[1:] == [f"{task.floors(one).highest:.2f}".lstrip("0") for one in (16, 32)]
 
 
 RATES = [1e-3, 3e-3, 1e-2]
@@ -179,7 +181,7 @@ def test_the_middle_of_near_tied_settings_is_taken_where_the_protocol_says_so(
     assert "learning_rate 0.003: chosen and best on the test lengths" in told
     assert "learning_rate 0.01: fits as well; skill 0.20 at 32" in told
     assert "highest tried" not in told
-    assert all("3 tried" not in arm_sentence(made.plan, one) for one in made.results)
+    assert all("3 tried" not in arm_sentence(*one) for one in made.results.arms)
 
 
 def test_claims_that_a_call_cannot_judge_are_named_with_the_reason() -> None:

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from studies.analysis import Arm, Frozen, Seed, Verdict, judge, seeds_needed
 from studies.experiment.hypothesis import Direction, Hypothesis
 from studies.experiment.settings import Ties
 from studies.experiment.tune import Tried, choose
-from studies.statistics import ArmOutcome, Frozen, SeedOutcome, Verdict, judge, seeds_needed
 
 POOL = Path(__file__).parents[1] / "data" / "same_arm_pool.csv"
 ARMS, FROZEN, LATER = ("one", "two", "three"), 8, 4
@@ -71,17 +71,17 @@ def hypotheses(smallest_effect: float) -> list[Hypothesis]:
     ]
 
 
-def outcome(runs: list[Run]) -> ArmOutcome:
+def outcome(runs: list[Run]) -> Arm:
     """An arm that learned, with these confirming runs."""
     seeds = {
-        seed: SeedOutcome(
+        seed: Seed(
             "done",
             {("skill", length): skill for length, skill in zip(LENGTHS, run.skills, strict=True)},
             fit=1.0,
         )
         for seed, run in enumerate(runs)
     }
-    return ArmOutcome(seeds, longest_trained=16)
+    return Arm(seeds, longest_trained=16)
 
 
 Deal = Callable[[np.random.Generator], list[list[Run]]]

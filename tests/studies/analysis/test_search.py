@@ -1,46 +1,47 @@
 """Arms that a study finds itself: each generation follows from the results before it alone."""
 
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from registry import ConfigError
-from studies.analysis.results import ArmResult
+from studies.analysis.results import Arm, StudyResults
 from studies.analysis.search import best, grow, points
 from studies.experiment.overrides import gather
 from studies.experiment.plan import Cell, Plan
-from studies.experiment.tune import Chosen
 from studies.experiment.validate import check_plan
 from studies.head_search import SPACE, STUDY
+from tests.studies.made_up import score, seed, task
 
 
 def plan(*assignments: str) -> Plan:
     return Plan(STUDY, gather(STUDY.budgets["smoke"].settings, None, assignments))
 
 
-def result(made: Plan, cell: Cell, status: str = "done") -> ArmResult:
+def arm(made: Plan, cell: Cell, status: str = "done") -> Arm:
     """Skill grows with heads, cost and size with width."""
     encoder = made.config(cell).encoder
     assert encoder is not None
-    run: Any = SimpleNamespace(status=status, parameters=encoder.d_model)
-    values = {
-        ("test", "skill", 16): [encoder.n_heads / 16],
-        ("train", "step_milliseconds", 16): [float(encoder.d_model)],
-    }
-    return ArmResult(cell, [run], Chosen({}), values if status == "done" else {})
+    measured = [
+        score("skill", encoder.n_heads / 16),
+        score("step_milliseconds", float(encoder.d_model), split="train"),
+    ]
+    ended = seed("done" if status == "done" else status, *measured * (status == "done"),
+                 lengths=(), parameters=encoder.d_model)  # fmt: skip
+    return Arm({0: ended}, 16, name=cell.arm, lengths=(16,))
 
 
-def results(made: Plan) -> list[ArmResult]:
-    return [result(made, cell) for cell in made.cells()]
+def results(made: Plan, *instead: Arm) -> StudyResults:
+    """What was found, with other arms in place of the first ones."""
+    arms = [arm(made, cell) for cell in made.cells()]
+    return StudyResults(made, [task(*instead, *arms[len(instead) :])])
 
 
 def whole(made: Plan) -> Plan:
     """The plan when its search is over."""
     more: Plan | None = made
     while more is not None:
-        made, more = more, grow(more, results(more))
+        made, more = more, grow(results(more))
     return made
 
 
@@ -66,7 +67,7 @@ def test_every_arm_that_is_found_can_be_built_and_is_new() -> None:
 def test_the_next_generation_follows_from_the_stored_results_alone() -> None:
     def proposed(*assignments: str) -> list[str]:
         made = plan(*assignments)
-        more = grow(made, results(made))
+        more = grow(results(made))
         assert more is not None
         return list(more.arms)
 
@@ -76,7 +77,7 @@ def test_the_next_generation_follows_from_the_stored_results_alone() -> None:
 
 def test_runs_of_a_generation_stay_the_same_runs_in_the_next_one() -> None:
     made = plan()
-    more = grow(made, results(made))
+    more = grow(results(made))
     assert more is not None
 
     def identities(one: Plan) -> list[str]:
@@ -88,25 +89,22 @@ def test_runs_of_a_generation_stay_the_same_runs_in_the_next_one() -> None:
 @pytest.mark.parametrize("status", ["planned", "running"])
 def test_a_search_waits_for_runs_that_are_not_over(status: str) -> None:
     made = plan()
-    found = results(made)
-    found[2] = result(made, made.cells()[2], status)
-    assert grow(made, found) is None
-    found[2] = replace(found[2], runs=[])
-    assert grow(made, found) is None
+    waiting = arm(made, made.cells()[0], status)
+    assert grow(results(made, waiting)) is None
+    assert grow(results(made, replace(waiting, seeds={}))) is None
 
 
 def test_an_arm_that_diverged_is_no_point_and_stops_nothing() -> None:
     made = plan()
-    found = results(made)
-    found[0] = result(made, made.cells()[0], "diverged")
-    assert len(points(made, found)) == len(found) - 1
-    assert grow(made, found) is not None
+    found = results(made, arm(made, made.cells()[0], "diverged"))
+    assert len(points(found)) == len(made.arms) - 1
+    assert grow(found) is not None
 
 
 def test_a_call_for_some_arms_searches_nothing() -> None:
     name = next(iter(plan().arms))
     made = plan(f"study.only=['{name}']")
-    assert grow(made, results(made)) is None
+    assert grow(results(made)) is None
 
 
 def test_an_exhausted_space_ends_the_search() -> None:
@@ -124,7 +122,7 @@ def test_an_exhausted_space_ends_the_search() -> None:
 
 def test_the_front_holds_the_values_of_its_arms() -> None:
     made = plan()
-    found = best(made, results(made))
+    found = best(results(made))
     # Of the five shapes at the start: 8 heads at width 64, 4 at 32, and 2 at 16.
     assert [point.values for point in found] == [
         (8 / 16, 64, 64),

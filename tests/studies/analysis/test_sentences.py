@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from studies.analysis import Arm, Seed, Verdict, judge, sentence
 from studies.analysis.phrases import decimal, decimals, p_text
 from studies.experiment.hypothesis import Hypothesis
-from studies.statistics import ArmOutcome, SeedOutcome, Verdict, judge, sentence
 
 CLAIM = Hypothesis("extends", "rope extends", "rope", "learned", "shift", (32,))
 
@@ -16,12 +16,12 @@ LOW = [0.31, 0.28, 0.35, 0.30, 0.33, 0.29, 0.32, 0.30]
 WIDE = [0.10, 0.90, 0.45, 0.60, 0.30, 0.75, 0.20, 0.85]
 
 
-def arm(skills: list[float], fit: float = 1.0) -> ArmOutcome:
-    seeds = {n: SeedOutcome("done", {("skill", 32): one}, fit) for n, one in enumerate(skills)}
-    return ArmOutcome(seeds, longest_trained=16)
+def arm(skills: list[float], fit: float = 1.0) -> Arm:
+    seeds = {n: Seed("done", {("skill", 32): one}, fit) for n, one in enumerate(skills)}
+    return Arm(seeds, longest_trained=16)
 
 
-def said(rope: ArmOutcome, learned: ArmOutcome, **changes: Any) -> str:
+def said(rope: Arm, learned: Arm, **changes: Any) -> str:
     pair = {("shift", "rope"): rope, ("shift", "learned"): learned}
     (verdict,) = judge([replace(CLAIM, **changes)], pair)
     return sentence(verdict)
@@ -107,10 +107,9 @@ def test_a_claim_of_less_is_told_from_its_side() -> None:
 
 def test_several_lengths_and_a_family_are_told() -> None:
     seeds = {
-        n: SeedOutcome("done", {("skill", 32): one, ("skill", 64): one}, 1.0)
-        for n, one in enumerate(HIGH)
+        n: Seed("done", {("skill", 32): one, ("skill", 64): one}, 1.0) for n, one in enumerate(HIGH)
     }
-    pair = {("shift", "rope"): ArmOutcome(seeds, 16), ("shift", "learned"): ArmOutcome(seeds, 16)}
+    pair = {("shift", "rope"): Arm(seeds, 16), ("shift", "learned"): Arm(seeds, 16)}
     claims = [replace(CLAIM, lengths=(32, 64), name=name) for name in ("one", "two")]
 
     first, _ = judge(claims, pair)

@@ -7,11 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from studies.analysis import Arm, Frozen, Seed, Verdict, judge, sentence
 from studies.experiment.hypothesis import Direction, Hypothesis
-from studies.statistics import ArmOutcome, Frozen, SeedOutcome, Verdict, judge, sentence
 
 NAMES = "abcd"
 DIRECTIONS: list[Direction] = ["greater", "less", "different", "same"]
+
+NOTHING = {("skill", 16): 0.0, ("accuracy", 16): 0.1, ("floor", 16): 0.1}
+"""What a diverged seed stores: the scores of a model that learned nothing."""
 
 # A skill, or how the seed ended; as time, a tenth of it in hundreds of steps, 1 being the cap.
 seed = st.sampled_from([0.0, 0.2, 0.3, 0.5, 0.8, 0.9, 0.97, 1.0, 1.0, "failed", "diverged"])
@@ -19,20 +22,20 @@ arms = st.lists(st.lists(seed, max_size=7), min_size=4, max_size=4)
 directions = st.lists(st.sampled_from(DIRECTIONS), min_size=3, max_size=3)
 
 
-def outcome(metric: str, seeds: Sequence[float | str]) -> ArmOutcome:
+def outcome(metric: str, seeds: Sequence[float | str]) -> Arm:
     unit = 1000.0 if metric == "steps_to_fit" else 1.0
     ended = {
-        number: SeedOutcome(one)
+        number: Seed(one, NOTHING if one == "diverged" else {}, fit=0.0)
         if isinstance(one, str)
-        else SeedOutcome(
+        else Seed(
             "done",
-            {(metric, 16): unit * one},
+            {(metric, 16): unit * one, ("floor", 16): 0.1},
             fit=1.0,
             censored=frozenset({(metric, 16)} if unit > 1 and one == 1 else ()),
         )
         for number, one in enumerate(seeds)
     }
-    return ArmOutcome(ended, longest_trained=16, floors={("accuracy", 16): 0.1})
+    return Arm(ended, longest_trained=16)
 
 
 @pytest.mark.parametrize("metric", ["skill", "accuracy", "steps_to_fit"])

@@ -83,7 +83,7 @@ def test_a_metric_that_no_run_has_is_refused_before_any_training() -> None:
     told = refused(claim("pre", "post", metric="sklil"))
 
     assert "no run has the metric 'sklil' without a probe" in told
-    assert "accuracy, exact, skill, nll, steps_to_fit" in told
+    assert "skill, accuracy, exact, nll, steps_to_fit" in told
 
 
 def test_a_metric_may_be_that_of_a_probe() -> None:

@@ -38,7 +38,8 @@ def told(folder: Path, text: str) -> list[str]:
 
     with pytest.raises(ConfigError) as caught:
         read()
-    return [str(problem).replace(f"{folder}/", "") for problem in caught.value.problems]
+    problems = [str(problem).replace(f"{folder}/", "") for problem in caught.value.problems]
+    return [re.sub(r"(?<=^mine\.yaml):\d+", "", problem) for problem in problems]
 
 
 def one_told(folder: Path, was: str, slip: str) -> str:
@@ -195,12 +196,32 @@ def test_an_arm_that_was_typed_may_be_the_slip_of_one_that_is_declared(tmp_path:
     with pytest.raises(ConfigError) as caught:
         ready(read_study(file), "file", {"only": ["slow_turing"]}, None, [], [])
     (problem,) = caught.value.problems
-    assert (problem.key, problem.nearest, problem.file) == (
-        "--arms (slow_turing)",
-        "slow_turning",
-        None,
-    )
+    assert (problem.key, problem.item, problem.inside) == ("--arms", "slow_turing", "")
+    assert (problem.nearest, problem.file) == ("slow_turning", None)
     assert problem.allowed[:2] == ("slow_turning", "none")
+
+
+@pytest.mark.parametrize(
+    ("was", "slip", "line"),
+    [
+        ("d_model: 8", "d_modell: 8", 5),
+        ("k: 2", "k: 0", 6),
+        ("seeds: 2", "tune:\n    - {training.learning_rate: 0.1}\n    - {lr: 0.1}", 13),
+        ("[rope, none]", "\n    rope:\n    none:\n    x:\n      encoder: {d_modl: 3}", 14),
+        ("[rope, none]", "\n    - rope\n    - none\n    - roep", 13),
+        ("claim: c", "claim: ''", 13),
+        ("question: Does it carry?", "about: nothing", None),
+    ],
+)
+def test_a_slip_is_told_with_its_line(
+    tmp_path: Path, was: str, slip: str, line: int | None
+) -> None:
+    assert was in FILE
+    file = tmp_path / "mine.yaml"
+    file.write_text(FILE.replace(was, slip, 1))
+    with pytest.raises(ConfigError) as caught:
+        ready(read_study(file), "file", {}, None, (), [])
+    assert [problem.line for problem in caught.value.problems] == [line]
 
 
 def test_a_plug_in_that_the_file_names_is_told_with_the_file(tmp_path: Path) -> None:

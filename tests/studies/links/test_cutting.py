@@ -10,6 +10,7 @@ from torch import Tensor
 
 from registry import build_encoder
 from studies.links.cutting import CutAttention, Place, check_cuttable, run_cut
+from tests.messages import Messages
 from variants.attentions import Explicit
 from variants.dims import Dims
 from variants.encoder import Encoder
@@ -147,10 +148,10 @@ def test_no_cut_is_the_encoder_itself() -> None:
     )
 
 
-def test_a_cut_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"one for each of the 2 layers.*got 1"):
+def test_a_cut_that_does_not_fit_is_refused(messages: Messages) -> None:
+    with messages.raises(ValueError):
         run_cut(encoder(), TOKENS, [None])
-    with pytest.raises(ValueError, match="attention of an encoder; got SimpleNamespace"):
+    with messages.raises(ValueError):
         check_cuttable(SimpleNamespace())
 
 

@@ -10,6 +10,7 @@ from studies.measurements import gradient_by_depth
 from studies.measurements.gradient_by_depth import last_gradient, measure, slope
 from studies.training.outcome import Measured, Outcome, Work
 from studies.training.settings import check_run
+from tests.messages import Messages
 
 CPU = torch.device("cpu")
 SMALL: dict[str, Any] = {"d_model": 16, "n_heads": 2, "feedforward": {"name": "relu", "d_ff": 16}}
@@ -109,21 +110,19 @@ def test_over_several_models_the_gradient_is_their_mean() -> None:
     assert (found.value, found.n) == (pytest.approx(sum(alone) / 3), 12)
 
 
-def test_a_mean_over_no_model_is_refused() -> None:
-    with pytest.raises(ConfigError, match="one model or more; got 0"):
+def test_a_mean_over_no_model_is_refused(messages: Messages) -> None:
+    with messages.raises(ConfigError):
         run(work(perform={"models": 0}))
 
 
-@pytest.mark.parametrize(
-    ("depths", "told"), [([2], "two numbers of layers"), ([0, 2], "two numbers of layers")]
-)
-def test_too_few_depths_are_refused(depths: list[int], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+@pytest.mark.parametrize("depths", [[2], [0, 2]])
+def test_too_few_depths_are_refused(messages: Messages, depths: list[int]) -> None:
+    with messages.raises(ConfigError):
         run(work(perform={"depths": depths}))
 
 
-def test_a_block_without_a_feed_forward_is_refused() -> None:
-    with pytest.raises(ValueError, match="no feed-forward"):
+def test_a_block_without_a_feed_forward_is_refused(messages: Messages) -> None:
+    with messages.raises(ValueError):
         run(work(feedforward="none"))
 
 

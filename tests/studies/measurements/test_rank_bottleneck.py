@@ -9,6 +9,7 @@ from registry import ConfigError
 from studies.measurements.rank_bottleneck import Drawn, divergence, draw, error, fit, measure
 from studies.training.outcome import Outcome, Work
 from studies.training.settings import check_run
+from tests.messages import Messages
 
 CPU = torch.device("cpu")
 
@@ -94,11 +95,11 @@ def test_both_metrics_are_measured_at_every_length() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
-    [({"width": 0}, "width and steps"), ({"width": 2, "d_model": 7}, "8 tokens of full rank")],
+    "options",
+    [{"width": 0}, {"width": 2, "d_model": 7}],
 )
-def test_sizes_that_mean_nothing_are_refused(options: dict[str, Any], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_sizes_that_mean_nothing_are_refused(messages: Messages, options: dict[str, Any]) -> None:
+    with messages.raises(ConfigError):
         run(**options)
 
 
@@ -111,7 +112,7 @@ def test_tokens_of_low_rank_realize_less() -> None:
     torch.testing.assert_close(ours[0], ours[1])
 
 
-def test_without_a_width_the_heads_of_the_encoder_are_fitted() -> None:
+def test_without_a_width_the_heads_of_the_encoder_are_fitted(messages: Messages) -> None:
     data = {
         "encoder": {"d_model": 16, "n_heads": 4, "n_layers": 1},
         "perform": {"name": "studies.measurements.rank_bottleneck:measure", "steps": 5},
@@ -120,5 +121,5 @@ def test_without_a_width_the_heads_of_the_encoder_are_fitted() -> None:
     }
     found = measure(Work(check_run(data), 0, CPU), steps=5)
     assert found.scores == run(4, steps=5).scores
-    with pytest.raises(ConfigError, match="a width, or an encoder whose heads have one"):
+    with messages.raises(ConfigError):
         measure(Work(check_run({**data, "encoder": None}), 0, CPU), steps=5)

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from studies.probes.activation_scale import ActivationScale
+from tests.messages import Messages
 from tests.studies.probes.contexts import context, gru
 from variants.encoder import Encoder
 
@@ -56,6 +57,6 @@ def test_no_hook_is_left_behind() -> None:
     assert torch.is_grad_enabled()
 
 
-def test_a_model_without_blocks_is_refused() -> None:
-    with pytest.raises(ValueError, match="activation_scale looks at the blocks of a model"):
+def test_a_model_without_blocks_is_refused(messages: Messages) -> None:
+    with messages.raises(ValueError):
         list(ActivationScale().measure(gru()))

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from studies.report.checking import shown_in, wrong_lines
 from studies.report.files import write_report
 from studies.report.findings import Findings
-from tests.studies.report.synthetic import arm, findings, panel
+from studies.report.make import shown_in, wrong_lines
+from tests.studies.made_up import findings, further, task
 from tests.studies.report.test_files import JUDGED, LOSER, WINNER
 
 TOLD = findings(
-    panel(WINNER, LOSER),
+    task(WINNER, LOSER),
     verdicts=[JUDGED],
     hyperparameters={"training.steps": "10"},
     provenance={"database": "sqlite:///a & b.db"},
@@ -97,8 +97,8 @@ def test_a_file_that_is_gone_is_named(folder: Path) -> None:
 
 
 def test_runs_that_came_later_are_seen_in_every_file(folder: Path) -> None:
-    more = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93), (1.0, 0.9, 0.9))
-    later = replace(TOLD, panels=[panel(more, LOSER)])
+    more = further("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93), (1.0, 0.9, 0.9))
+    later = replace(TOLD, tasks=[task(more, LOSER)])
     wrong = check(folder, later)
     assert any(line.startswith("panel1/rope/skill/64: the page says 0.94") for line in wrong)
     for name in ("report.html: ", "report.md, line ", "scores.csv, line "):
@@ -110,7 +110,7 @@ def test_many_lines_of_one_file_are_counted(folder: Path) -> None:
         rows = list(csv.reader(file))
     with (folder / "scores.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([rows[0], *([*row[:-2], "0.55", row[-1]] for row in rows[1:])])
-    assert check(folder)[-1] == "scores.csv: 4 further lines differ"
+    assert check(folder)[-1] == "scores.csv: 40 further lines differ"
 
 
 def test_the_address_of_the_database_is_read_from_the_page(folder: Path) -> None:

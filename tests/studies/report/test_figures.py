@@ -3,10 +3,10 @@
 import matplotlib.pyplot as plt
 import pytest
 
+from studies.analysis import Verdict
 from studies.experiment.hypothesis import Hypothesis
 from studies.report.figures import contrasts
-from studies.statistics import Verdict
-from tests.studies.report.synthetic import findings
+from tests.studies.made_up import findings
 
 SKILL = Hypothesis("far", "further", "rope", "learned", "shift", (32,), smallest_effect=0.1)
 STEPS = Hypothesis(

@@ -9,26 +9,27 @@ import pytest
 
 from registry.registry import REGISTRIES
 from store.errors import StoreError
+from studies.analysis import Verdict
+from studies.analysis.choice import Tried
 from studies.experiment.hypothesis import Hypothesis
 from studies.experiment.study import Line
 from studies.report.files import write_report
-from studies.report.findings import Arm, Findings, Setting
+from studies.report.findings import Findings
+from studies.report.methods import latex_table, methods
 from studies.report.numbers import mismatches, read_numbers
 from studies.report.page import html_page, markdown_page
 from studies.report.provenance import cited, known
-from studies.report.wording import latex_table, methods
-from studies.statistics import Verdict
-from tests.studies.report.synthetic import arm, findings, panel
+from tests.studies.made_up import findings, further, task
 
 CLAIM = Hypothesis("further", "RoPE <b>reaches</b> further.", "rope", "learned", "shift", (32, 64))
 JUDGED = Verdict(CLAIM, "supported", 0.6, 0.5, 0.7, 0.002, 0.004, 2, 2, level=0.95, family=1)
-WINNER = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93))
-LOSER = arm("learned", (1.0, 0.4, 0.1), (1.0, 0.5, 0.2), None)
+WINNER = further("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93))
+LOSER = further("learned", (1.0, 0.4, 0.1), (1.0, 0.5, 0.2), "diverged")
 
 
 @pytest.fixture(scope="session")
 def told() -> Findings:
-    return findings(panel(WINNER, LOSER), verdicts=[JUDGED])
+    return findings(task(WINNER, LOSER), verdicts=[JUDGED])
 
 
 @pytest.fixture(scope="session")
@@ -77,23 +78,23 @@ def test_the_page_made_anew_has_the_same_numbers(folder: Path, told: Findings) -
     numbers = read_numbers(page)
     assert numbers["panel1/rope/skill/64"][1] == "0.94"
     assert float(numbers["panel1/rope/skill/64"][0]) == pytest.approx((0.95 + 0.93) / 2)
-    # Two of its three seeds ended with numbers, and none of the three solved length 64.
+    # None of its three seeds, one of which diverged, solved length 64.
     assert numbers["panel1/learned/solved/64"][0] == "0.0"
     assert numbers["verdict1/effect"] == ("0.6", "0.60")
 
 
 def test_the_page_of_other_results_differs(folder: Path) -> None:
     page = (folder / "report.html").read_text(encoding="utf-8")
-    worse = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.5))
-    other = findings(panel(worse, LOSER), verdicts=[JUDGED])
+    worse = further("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.5))
+    other = findings(task(worse, LOSER), verdicts=[JUDGED])
     lines = mismatches(page, html_page(other)[1])
     assert any(line.startswith("panel1/rope/skill/64: the page says 0.94") for line in lines)
 
 
 def test_lengths_evaluated_later_have_a_table_of_their_own() -> None:
-    seeds = [replace(seed, values={("test", "skill", 512): 0.25}) for seed in WINNER.seeds]
-    added = [Arm("rope", seeds), Arm("learned", [])]
-    told = findings(panel(WINNER, LOSER, later=added))
+    added = {("test", "skill", 512): 0.25}
+    seeds = {number: replace(seed, later=added) for number, seed in WINNER.seeds.items()}
+    told = findings(task(replace(WINNER, seeds=seeds), LOSER))
 
     html, text = html_page(told)[0], markdown_page(told, {})
 
@@ -106,13 +107,13 @@ def test_lengths_evaluated_later_have_a_table_of_their_own() -> None:
         "| rope | 0.25 ± 0.00 |",
         "| learned | n/a |",
     ]
-    assert title not in markdown_page(findings(panel(WINNER, LOSER)), {})
+    assert title not in markdown_page(findings(task(WINNER, LOSER)), {})
 
 
 def test_every_seed_is_in_the_scores_and_every_contrast_in_the_verdicts(folder: Path) -> None:
     with (folder / "scores.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 4 * 3 * 2
+    assert len(rows) == 5 * 3 * 4  # seeds, lengths, metrics
     assert {row["arm"] for row in rows} == {"rope", "learned"}
     accuracy = next(row for row in rows if row["metric"] == "accuracy")
     assert accuracy["floor"] == "0.2"
@@ -127,7 +128,7 @@ def test_every_seed_is_in_the_scores_and_every_contrast_in_the_verdicts(folder: 
 
 def test_any_name_stands_in_one_cell_of_markdown_and_in_every_figure(tmp_path: Path) -> None:
     name = r"$\frac{$ a|b <b>"
-    folder = write_report(findings(panel(replace(WINNER, name=name), LOSER)), tmp_path).parent
+    folder = write_report(findings(task(replace(WINNER, name=name), LOSER)), tmp_path).parent
     text = (folder / "report.md").read_text(encoding="utf-8")
     assert r"| \$\\frac{\$ a\|b \<b> | 1.00 ± 0.00 | 0.98 ± " in text
     assert r"On shift, \$\\frac{\$ a\|b \<b> stays at 0.8 skill" in text
@@ -140,26 +141,26 @@ def test_several_values_of_a_verdict_are_apart_in_one_cell(folder: Path) -> None
 
 
 def test_a_table_for_latex_escapes_what_latex_reads() -> None:
-    table = latex_table(findings(panel(WINNER), hyperparameters={"d_model": "50 % & $x^2$ {a}"}))
+    table = latex_table(findings(task(WINNER), hyperparameters={"d_model": "50 % & $x^2$ {a}"}))
     assert r"d\_model & 50 \% \& \$x\textasciicircum{}2\$ \{a\} \\" in table
     assert table.count(r"\midrule") == 1
 
 
 def test_the_methods_say_how_many_seeds_and_steps() -> None:
-    said = methods(findings(panel(WINNER)))
+    said = methods(findings(task(WINNER)))
     assert "trained every arm from scratch on shift(k=3) (10 steps on lengths 2 to 16)" in said
     assert "2 seeds an arm" in said
     assert "none was tuned" in said
 
 
 def test_the_methods_say_nothing_of_what_was_not_done() -> None:
-    untrained = methods(findings(replace(panel(WINNER), task="", label="float32, causal")))
+    untrained = methods(findings(task(WINNER, task="", label="float32, causal")))
     assert untrained.startswith("Nothing was trained: we measured every arm on float32, causal.")
     assert "tuned" not in untrained
     assert "permutation" not in untrained
 
-    setting = Setting("learning_rate 0.01", 0.1, chosen=True, at_edge=False)
-    told = methods(findings(panel(replace(WINNER, tuning=[setting])), verdicts=[JUDGED]))
+    setting = Tried("learning_rate 0.01", 0.1, chosen=True)
+    told = methods(findings(task(replace(WINNER, tuning=[setting])), verdicts=[JUDGED]))
     assert "one was chosen" in told
     assert "The chosen setting was then run on 2 fresh seeds" in told
     assert "studentized two-sample permutation test" in told
@@ -167,7 +168,7 @@ def test_the_methods_say_nothing_of_what_was_not_done() -> None:
 
 def test_what_a_run_found_in_words_stands_on_both_pages() -> None:
     lines = [Line("parity: a | b", "failed", "0.5 < 1"), Line("loss", "not applicable", "no task")]
-    told = findings(panel(WINNER), lines=lines)
+    told = findings(task(WINNER), lines=lines)
     page, numbers = html_page(told)
     assert '<span class="verdict failed">' in page
     assert "0.5 &lt; 1" in page
@@ -200,7 +201,7 @@ def test_the_methods_name_the_test_of_each_kind_of_claim() -> None:
     later = replace(timed, exploratory=True)
 
     plain, times, interactions, all_later, both = (
-        methods(findings(panel(WINNER), verdicts=judged))
+        methods(findings(task(WINNER), verdicts=judged))
         for judged in ([JUDGED], [timed], [crossed], [later], [JUDGED, later])
     )
 
@@ -218,7 +219,7 @@ def test_effects_and_p_values_have_the_digits_that_tell_them_from_nothing() -> N
     small = replace(CLAIM, smallest_effect=0.005)
     judged = replace(JUDGED, hypothesis=small, effect=0.0042, low=0.0038, high=0.0046, p_holm=2e-5)
 
-    page, numbers = html_page(findings(panel(WINNER), verdicts=[judged]))
+    page, numbers = html_page(findings(task(WINNER), verdicts=[judged]))
 
     shown = {key.split("/")[1]: text for key, (_, text) in numbers.known.items() if "/" in key}
     shown = {key: shown[key] for key in ("effect", "low", "high", "delta", "p")}

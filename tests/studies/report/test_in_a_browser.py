@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from studies.report.page import html_page
-from tests.studies.report.synthetic import arm, findings, panel
+from tests.studies.made_up import findings, further, task
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to render the page")
 
-ARMS = [arm(f"arm_{number}", (1.0, 0.5, 0.2), (1.0, 0.6, 0.1)) for number in range(9)]
+ARMS = [further(f"arm_{number}", (1.0, 0.5, 0.2), (1.0, 0.6, 0.1)) for number in range(9)]
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +28,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("report") / "report.html"
-    text, _ = html_page(findings(panel(*ARMS, arm("lost", None, None))))
+    text, _ = html_page(findings(task(*ARMS, further("lost", "diverged", "diverged"))))
     file.write_text(text, encoding="utf-8")
     return file
 

@@ -9,13 +9,13 @@ import pytest
 from registry.errors import ConfigError
 from store import Ledger, PlannedRun
 from store.errors import StoreError
+from studies.analysis import Verdict
 from studies.experiment.hypothesis import Hypothesis
 from studies.report import overview
 from studies.report.figures import effects
 from studies.report.findings import Findings
 from studies.report.overview import Entry, entries, write_overview
-from studies.statistics import Verdict
-from tests.studies.report.synthetic import arm, findings, panel
+from tests.studies.made_up import findings, further, task
 
 CLAIM = Hypothesis("reach", "RoPE reaches further.", "rope", "learned", "shift", (32, 64))
 STEPS = replace(CLAIM, name="speed", claim="RoPE is faster.", smallest_effect=20.0)
@@ -24,11 +24,11 @@ REFUTED = Verdict(STEPS, "refuted", 10.0, 5.0, 15.0, 0.8, 0.9, 2, 2, notes=("One
 OPEN = Verdict(replace(CLAIM, name="open"), "inconclusive", 0.1, -0.2, 0.4, 0.3, 0.3, 2, 2)
 LATER = replace(SUPPORTED, hypothesis=replace(CLAIM, name="later"), exploratory=True)
 UNTESTED = Verdict(replace(CLAIM, name="idle"), "not tested", reason="rope did not learn")
-ARMS = [arm("rope", (1.0, 0.9, 0.9)), arm("learned", (1.0, 0.5, 0.1))]
+ARMS = [further("rope", (1.0, 0.9, 0.9)), further("learned", (1.0, 0.5, 0.1))]
 
 
 def told(*verdicts: Verdict, study: str = "lengths") -> Findings:
-    return findings(panel(*ARMS), verdicts=list(verdicts), study=study)
+    return findings(task(*ARMS), verdicts=list(verdicts), study=study)
 
 
 def page_of(folder: Path, *found: Entry) -> str:
@@ -112,7 +112,8 @@ def test_without_an_effect_the_first_figure_of_the_report_is_shown(tmp_path: Pat
 
 
 def test_a_single_run_compares_nothing_and_tells_what_it_measured(tmp_path: Path) -> None:
-    lone = replace(panel(arm("given", (1.0, 0.5, 0.25))), lengths=[64], titles={"skill": "how far"})
+    given = further("given", (1.0, 0.5, 0.25))
+    lone = task(given, lengths=[64], titles={"skill": "how far"})
     entry = Entry(findings(lone, verdicts=[], study="lengths"), "quick", 1)
     page = page_of(tmp_path, entry)
     assert "| how far | 0.25 |" in page

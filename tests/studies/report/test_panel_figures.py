@@ -1,28 +1,32 @@
 """Figures of arms at one length, from values whose places are known."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from studies.analysis.results import Arm, Seed
 from studies.analysis.search import Point
 from studies.report.figures import figures
-from studies.report.findings import Arm, Findings, FitTime, Front, Panel, Seed
+from studies.report.findings import Findings, Front
 from studies.report.numbers import read_numbers
 from studies.report.page import html_page, markdown_page
 from studies.report.panel_figures import final_skill, gradients, has_gradients
-from studies.tasks.task import Floors
-from tests.studies.report.synthetic import findings, run
+from tests.studies.made_up import findings, score, seed, task
 
 
-def seed(arm: str, number: int, skill: float, steps: float, met: bool = True) -> Seed:
-    values = {("test", "skill", 16): skill, ("train", "steps_to_fit", 16): steps}
+def fitted(number: int, skill: float, steps: float, met: bool = True) -> Seed:
     norms = {
         f"gradient_norm[{layer}]@16": [(0, 2.0**layer), (50, 3.0), (90, 4.0), (100, 5.0)]
         for layer in (0, 1)
     }
-    curves = {"loss": [(100, 0.5)], **norms}
-    return Seed(run(arm, number), values, curves, fit=FitTime(steps, met))
+    time = score("steps_to_fit", steps, split="train", correct=int(met))
+    return seed({16: skill}, time, seed=number, curves={"loss": [(100, 0.5)], **norms})
+
+
+def timed(name: str, *times: tuple[float, float, bool], lengths: tuple[int, ...] = (16,)) -> Arm:
+    """An arm from the skill of each seed, its steps, and whether it fitted by then."""
+    seeds = {number: fitted(number, *one) for number, one in enumerate(times)}
+    return Arm(seeds, 16, name=name, lengths=lengths)
 
 
 def places(line: Any) -> tuple[list[float], list[float]]:
@@ -30,21 +34,15 @@ def places(line: Any) -> tuple[list[float], list[float]]:
     return list(line.get_xdata()), list(line.get_ydata())
 
 
-def panel(*arms: Arm, lengths: Sequence[int] = (16,), until: str = "") -> Panel:
-    floors = dict.fromkeys(lengths, Floors(constant=0.1, index=0.2, bag=0.15))
-    told = "shift", "shift(k=3)", (16, 16), 100, list(lengths), floors, list(arms)
-    return Panel(*told, fit=until)
-
-
 ARMS = [
-    Arm("pre", [seed("pre", 0, 1.0, 40.0), seed("pre", 1, 0.9, 60.0)]),
-    Arm("post", [seed("post", 0, 0.2, 100.0, False)]),
+    timed("pre", (1.0, 40.0, True), (0.9, 60.0, True)),
+    timed("post", (0.2, 100.0, False)),
 ]
-TOLD: Findings = findings(panel(*ARMS))
+TOLD: Findings = findings(task(*ARMS))
 
 
 def test_a_seed_that_never_fitted_stands_hollow_at_the_end() -> None:
-    figure = final_skill(TOLD, panel(*ARMS))
+    figure = final_skill(TOLD, task(*ARMS))
     dots = [
         (places(line)[0][0], places(line)[1][0], line.get_markerfacecolor())
         for line in figure.axes[1].lines
@@ -55,7 +53,7 @@ def test_a_seed_that_never_fitted_stands_hollow_at_the_end() -> None:
 
 
 def test_a_seed_that_fitted_after_the_planned_steps_is_filled_and_seen() -> None:
-    late = panel(Arm("late", [seed("late", 0, 0.9, 250.0)]), ARMS[0])
+    late = task(timed("late", (0.9, 250.0, True)), ARMS[0], steps=100)
     axes = final_skill(findings(late), late).axes[1]
     dot = next(line for line in axes.lines if line.get_marker() == "o")
     assert dot.get_markerfacecolor() != "white"
@@ -64,14 +62,14 @@ def test_a_seed_that_fitted_after_the_planned_steps_is_filled_and_seen() -> None
 
 
 def test_the_bar_of_an_arm_is_at_its_mean() -> None:
-    figure = final_skill(TOLD, panel(*ARMS))
+    figure = final_skill(TOLD, task(*ARMS))
     bars = [places(line)[0][0] for line in figure.axes[0].lines if len(places(line)[0]) == 2]
     assert bars[:2] == pytest.approx([0.95, 0.2])
 
 
 def test_gradients_are_drawn_by_layer_untrained_and_at_the_end() -> None:
-    assert has_gradients(panel(*ARMS))
-    figure = gradients(TOLD, panel(*ARMS))
+    assert has_gradients(task(*ARMS))
+    figure = gradients(TOLD, task(*ARMS))
     assert [axes.get_title() for axes in figure.axes] == [
         "untrained",
         "after step 50",
@@ -91,7 +89,7 @@ def test_a_front_is_drawn_and_told_with_its_values() -> None:
     points = [Point("wide", {}, (0.9, 12.0, 40_000.0)), Point("thin", {}, (0.4, 3.0, 5_000.0)),
               Point("beaten", {}, (0.3, 4.0, 6_000.0))]  # fmt: skip
     aims = {"skill": "maximize", "step_milliseconds": "minimize", "parameters": "minimize"}
-    page, _ = html_page(findings(panel(*ARMS), front=Front(aims, points, points[:2])))
+    page, _ = html_page(findings(task(*ARMS), front=Front(aims, points, points[:2])))
     assert "2 of 3 arms are not beaten" in page
     assert "step_milliseconds (minimized)" in page
     assert "40,000" in page
@@ -99,9 +97,9 @@ def test_a_front_is_drawn_and_told_with_its_values() -> None:
 
 
 def test_steps_to_fit_have_a_table_however_many_lengths_are_tested() -> None:
-    post = [seed("post", 0, 0.2, 300.0, False), seed("post", 1, 0.9, 90.0)]
-    arms = [Arm("pre", [seed("pre", n, 1.0, steps) for n, steps in enumerate((40.0, 70.0, 60.0))])]
-    told = findings(panel(*arms, Arm("post", post), lengths=(16, 32), until="steps until it fits"))
+    pre = timed("pre", *((1.0, steps, True) for steps in (40.0, 70.0, 60.0)))
+    post = timed("post", (0.2, 300.0, False), (0.9, 90.0, True), lengths=(16, 32))
+    told = findings(task(pre, post, fit="steps until it fits"))
 
     numbers = read_numbers(html_page(told)[0])
     lines = markdown_page(told, {}).splitlines()
@@ -125,18 +123,3 @@ def test_the_markdown_has_no_surplus_blank_lines() -> None:
 
     assert "\n\n\n" not in text
     assert text == text.strip() + "\n"
-
-
-def test_half_of_the_seeds_are_half_of_all_and_not_of_those_that_fitted() -> None:
-    early = [seed("late", n, 0.9, steps) for n, steps in enumerate((40.0, 60.0))]
-    never = [seed("late", n, 0.2, 300.0, False) for n in (2, 3)]
-    diverged, failed = (
-        Seed(run("late", n, status), {}, {}) for n, status in ((4, "diverged"), (5, "failed"))
-    )
-
-    # By 60 steps two of four, and of four and one that failed, of which nothing is known.
-    assert Arm("late", [*early, *never]).median_fit == 60
-    assert Arm("late", [*early, *never, failed]).median_fit == 60
-    assert Arm("late", [*early, *never, diverged]).median_fit is None
-    assert Arm("late", [early[0], *never]).median_fit is None
-    assert Arm("late", [diverged]).median_fit is None

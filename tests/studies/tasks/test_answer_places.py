@@ -7,6 +7,7 @@ from registry import ConfigError
 from registry.choices import resolve
 from studies.tasks import tasks
 from studies.tasks.task import check_choice
+from tests.messages import Messages
 
 ONE = ("even_pairs", "first_last_match", "majority", "missing_duplicate", "parity")
 STRINGS = ("bucket_sort", "odds_first", "reverse")
@@ -44,14 +45,14 @@ def test_a_string_can_be_read_in_place_or_behind(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*ONE, *STRINGS])
-def test_another_place_is_refused_in_a_config(name: str) -> None:
-    with pytest.raises(ConfigError, match=r"answer_at.*'appended'.*middle"):
+def test_another_place_is_refused_in_a_config(messages: Messages, name: str) -> None:
+    with messages.raises(ConfigError):
         resolve("task", {"name": name, "answer_at": "middle"})
 
 
-def test_a_value_that_is_none_of_the_choices_is_refused_by_name() -> None:
+def test_a_value_that_is_none_of_the_choices_is_refused_by_name(messages: Messages) -> None:
     check_choice("copy", "longest", "half", ("context", "half"))
-    with pytest.raises(ValueError, match="copy has longest among context, half; got longest='all'"):
+    with messages.raises(ValueError):
         check_choice("copy", "longest", "all", ("context", "half"))
 
 

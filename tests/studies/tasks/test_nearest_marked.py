@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from studies.tasks.nearest_marked import NearestMarked
+from tests.messages import Messages
 
 UNSCORED = -100
 
@@ -38,8 +39,8 @@ def test_tokens_are_marked_at_the_asked_rate() -> None:
 
 
 @pytest.mark.parametrize("probability", [0.0, 1.0, -0.5])
-def test_some_but_not_all_tokens_are_marked(probability: float) -> None:
-    with pytest.raises(ValueError, match=f"got mark_probability={probability}; ask"):
+def test_some_but_not_all_tokens_are_marked(messages: Messages, probability: float) -> None:
+    with messages.raises(ValueError):
         NearestMarked(mark_probability=probability)
 
 

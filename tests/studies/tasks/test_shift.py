@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from studies.tasks.shift import Shift
+from tests.messages import Messages
 
 UNSCORED = -100
 
@@ -32,8 +33,8 @@ def test_the_answer_is_not_the_token_itself() -> None:
 
 
 @pytest.mark.parametrize("k", [0, -1])
-def test_a_shift_looks_back(k: int) -> None:
-    with pytest.raises(ValueError, match=f"at least 1; got k={k}; ask"):
+def test_a_shift_looks_back(messages: Messages, k: int) -> None:
+    with messages.raises(ValueError):
         Shift(k=k)
 
 

@@ -10,6 +10,7 @@ from studies.tasks.shift import Shift
 from studies.tasks.task import Batch
 from studies.training.data import batches, trained_lengths
 from studies.training.settings import Training, Until
+from tests.messages import Messages
 
 TASK = Shift(k=1, alphabet=50)
 
@@ -104,12 +105,12 @@ def test_one_length_a_batch_draws_what_it_always_drew() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    "changes",
     [
-        ({"lengths_per_batch": 3}, "must divide batch_size; got 3 and 64"),
-        ({"lengths_per_batch": 2, "examples": 50}, "leave out one of them"),
+        {"lengths_per_batch": 3},
+        {"lengths_per_batch": 2, "examples": 50},
     ],
 )
-def test_a_batch_that_cannot_be_shared_out_is_refused(changes: dict, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_a_batch_that_cannot_be_shared_out_is_refused(messages: Messages, changes: dict) -> None:
+    with messages.raises(ValueError):
         Training(**changes)

@@ -22,6 +22,7 @@ from studies.training.loop import (
     train,
 )
 from studies.training.settings import Training
+from tests.messages import Messages
 
 CPU = torch.device("cpu")
 TASK = Shift(k=1, alphabet=4)
@@ -121,19 +122,17 @@ def test_without_a_limit_the_gradient_stays() -> None:
     assert torch.equal(parameter.grad, torch.tensor([3.0, 4.0]))
 
 
-def test_a_lost_gradient_is_named_with_its_step() -> None:
+def test_a_lost_gradient_is_named_with_its_step(messages: Messages) -> None:
     sound, lost = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(2))
     sound.grad, lost.grad = torch.zeros(2), torch.tensor([1.0, math.nan])
 
-    with pytest.raises(
-        DivergedError, match=r"^step 7: the gradient of blocks\.0\.bad is not finite$"
-    ):
+    with messages.raises(DivergedError):
         gradient_norm({"blocks.0.good": sound, "blocks.0.bad": lost}, 1.0, step=7)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_a_lost_loss_is_named_with_its_step(value: float) -> None:
-    with pytest.raises(DivergedError, match=rf"^step 3: the loss is not finite \({value}\)$"):
+def test_a_lost_loss_is_named_with_its_step(messages: Messages, value: float) -> None:
+    with messages.raises(DivergedError):
         finite(torch.tensor(value), step=3)
 
 

@@ -10,13 +10,14 @@ from rich.console import Console
 from registry import ConfigError
 from store import Ledger, Results
 from store.records import Run
+from studies.analysis.gather import results_of
 from studies.analysis.printing import print_answer
-from studies.analysis.results import gather_results
 from studies.analysis.verdicts import verdicts
 from studies.experiment.freeze import frozen_for, protocol_of
 from studies.seeds import Seeds
 from studies.training.evaluation import MEASURES
 from studies.training.posthoc import Asked, add_later_scores, measure
+from tests.messages import Messages
 from tests.studies.stored_models import Desk, copied, done_in, plan
 
 
@@ -102,11 +103,10 @@ def test_what_is_added_later_is_shown_apart_and_decides_nothing(tmp_path: Path) 
     ids = [run.id for run in desk.do(made)]
 
     def answered() -> tuple[str, str, str]:
-        runs = {cell: list(Results(desk.url).runs(arm=cell.arm)) for cell in made.cells()}
-        gathered = gather_results(made, runs, desk.ledger.scores(ids), {})
-        judged = verdicts(made, gathered, frozen_for(made, kept))
+        results = results_of(made, desk.url)
+        judged = verdicts(results, frozen_for(made, kept))
         console = Console(file=StringIO(), width=100)
-        print_answer(console, made, gathered)
+        print_answer(console, results)
         text = console.file.getvalue()  # type: ignore[attr-defined]
         return repr(judged), *text.partition("\n  skill at lengths evaluated later")[::2]
 
@@ -147,6 +147,6 @@ def test_the_number_of_examples_may_be_another(made: Desk) -> None:
     assert {score.n for score in scores} == {3, 3 * 9}
 
 
-def test_a_length_at_which_the_task_asks_nothing_is_refused(made: Desk) -> None:
-    with pytest.raises(ConfigError, match="have length 2; got length=1; ask for 2 or more"):
+def test_a_length_at_which_the_task_asks_nothing_is_refused(messages: Messages, made: Desk) -> None:
+    with messages.raises(ConfigError):
         measure(Results(made.url).run(1), Asked((1,)), made.url)

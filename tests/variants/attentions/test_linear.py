@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from registry import ConfigError, EncoderConfig, build_encoder
+from tests.messages import Messages
 from variants import Dims, Encoder
 from variants.attentions.linear import LinearAttention
 from variants.masks import Causal, Documents, Full, Mask, Padding, Sizes, Window
@@ -148,33 +149,35 @@ def test_sums_of_half_precision_states_are_held_in_single(dtype: torch.dtype) ->
 @pytest.mark.parametrize(
     "mask", [Window(radius=1), ~Causal(), Causal() | Padding(lengths=[2, 2])], ids=repr
 )
-def test_a_mask_that_it_cannot_honour_is_refused(mask: Mask) -> None:
-    with pytest.raises(ValueError, match="can honour causal masks, padding and both together"):
+def test_a_mask_that_it_cannot_honour_is_refused(messages: Messages, mask: Mask) -> None:
+    with messages.raises(ValueError):
         build()(tokens(), mask=mask)
 
 
-def test_a_packed_batch_is_refused() -> None:
-    with pytest.raises(ValueError, match="linear attention sums over keys"):
+def test_a_packed_batch_is_refused(messages: Messages) -> None:
+    with messages.raises(ValueError):
         build()(tokens(), mask=Documents(torch.zeros(2, 5).long()))
 
 
-def test_a_causal_mask_needs_as_many_keys_as_queries() -> None:
+def test_a_causal_mask_needs_as_many_keys_as_queries(messages: Messages) -> None:
     index, seen = torch.arange(2).unsqueeze(0), torch.arange(5).unsqueeze(0)
-    with pytest.raises(ValueError, match="got 2 queries and 5 keys"):
+    with messages.raises(ValueError):
         LinearAttention(DIMS).prepare(
             Causal("last"), NoPosition(DIMS), index, seen, Sizes(1, 2, 2, 5)
         )
 
 
 @pytest.mark.parametrize("position", ["rope", "alibi", "t5_bias"])
-def test_a_position_that_works_on_scores_is_refused_in_the_config(position: str) -> None:
-    with pytest.raises(ConfigError, match=f"forms no scores.*got {position}") as caught:
+def test_a_position_that_works_on_scores_is_refused_in_the_config(
+    messages: Messages, position: str
+) -> None:
+    with messages.raises(ConfigError) as caught:
         EncoderConfig(attention="linear", position=position)
     assert [problem.key for problem in caught.value.problems] == ["attention"]
 
 
-def test_a_mask_that_it_cannot_honour_is_refused_in_the_config() -> None:
-    with pytest.raises(ConfigError, match="attention: linear attention sums over keys"):
+def test_a_mask_that_it_cannot_honour_is_refused_in_the_config(messages: Messages) -> None:
+    with messages.raises(ConfigError):
         EncoderConfig(attention="linear", mask="causal & window(radius=2)")
     assert EncoderConfig(attention="linear", mask="causal & full").attention.name == "linear"
 

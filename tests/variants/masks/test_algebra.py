@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from registry import build_encoder
+from tests.messages import Messages
 from variants.masks import (
     Blocks,
     Causal,
@@ -253,44 +254,44 @@ def test_a_mask_is_not_equal_to_a_tensor_and_combines_with_masks_alone() -> None
         _ = Causal() | None  # type: ignore[operator]
 
 
-def test_a_rule_must_answer_with_a_bool_tensor() -> None:
+def test_a_rule_must_answer_with_a_bool_tensor(messages: Messages) -> None:
     floats = Mask.from_rule(lambda b, h, q, k: (q - k).float())
     number = Mask.from_rule(lambda b, h, q, k: True)  # type: ignore[arg-type,return-value]
-    with pytest.raises(TypeError, match=r"bool tensor; .* returned torch\.float32"):
+    with messages.raises(TypeError):
         floats.dense(1, 1, 2, 2)
-    with pytest.raises(TypeError, match=r"bool tensor; .* returned bool"):
+    with messages.raises(TypeError):
         (Causal() & number).dense(1, 1, 2, 2)
 
     class Distance(Mask):
         def allows(self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
             return (query - key).float()
 
-    with pytest.raises(TypeError, match=r"bool tensor; Distance\(\) returned torch\.float32"):
+    with messages.raises(TypeError):
         (~Distance()).dense(1, 1, 2, 2)
 
 
-def test_a_tensor_is_no_rule() -> None:
-    with pytest.raises(TypeError, match=r"a function of .*; got Tensor .a boolean tensor: Dense"):
+def test_a_tensor_is_no_rule(messages: Messages) -> None:
+    with messages.raises(TypeError):
         Mask.from_rule(torch.ones(2, 2) > 0)  # type: ignore[arg-type]
 
 
-def test_a_rule_must_answer_for_the_cells_that_it_is_asked_about() -> None:
+def test_a_rule_must_answer_for_the_cells_that_it_is_asked_about(messages: Messages) -> None:
     table = torch.eye(3) > 0
     indexed = Mask.from_rule(lambda batch, head, query, key: table[query, key])
     assert torch.equal(indexed.chunk(slice(1, 3), 2, 2, 3, 3)[0, 0], table[1:])
     for whole in (table, table.reshape(1, 1, 3, 3)):
         mask = Mask.from_rule(lambda batch, head, query, key, whole=whole: whole)
-        with pytest.raises(ValueError, match=r"here \(2, 2, 1, 3\); .*table\[query, key\]"):
+        with messages.raises(ValueError):
             mask.chunk(slice(1, 2), 2, 2, 3, 3)
     always = Mask.from_rule(lambda batch, head, query, key: torch.tensor(True))
     assert always.dense(2, 2, 3, 3).shape == (1, 1, 1, 1)
 
 
-def test_a_mask_without_a_rule_says_what_to_override() -> None:
+def test_a_mask_without_a_rule_says_what_to_override(messages: Messages) -> None:
     class Empty(Mask):
         pass
 
-    with pytest.raises(NotImplementedError, match="Empty must override allows"):
+    with messages.raises(NotImplementedError):
         Empty().dense(1, 1, 2, 2)
 
 
@@ -304,6 +305,6 @@ def by_head(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
     return torch.where(head == 0, key <= query, key >= query)
 
 
-def test_a_mask_is_neither_true_nor_false() -> None:
-    with pytest.raises(TypeError, match=r"combine masks with &, \| and ~"):
+def test_a_mask_is_neither_true_nor_false(messages: Messages) -> None:
+    with messages.raises(TypeError):
         _ = Causal() and Full()

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.messages import Messages
 from variants.masks import Causal, Window
 
 
@@ -26,16 +27,16 @@ def test_alignments_agree_where_the_lengths_do() -> None:
     assert all(torch.equal(Causal(align).dense(1, 1, 4, 4), square) for align in ALIGNMENTS)
 
 
-def test_different_lengths_need_an_alignment() -> None:
-    with pytest.raises(ValueError, match="2 queries and 5 keys needs an alignment"):
+def test_different_lengths_need_an_alignment(messages: Messages) -> None:
+    with messages.raises(ValueError):
         Causal().dense(1, 1, 2, 5)
-    with pytest.raises(ValueError, match="2 queries and 5 keys needs an alignment"):
+    with messages.raises(ValueError):
         (Causal() & Window(radius=1)).dense(1, 1, 2, 5)
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_another_alignment_is_refused() -> None:
-    with pytest.raises(ValueError, match="or None; got align='middle'"):
+def test_another_alignment_is_refused(messages: Messages) -> None:
+    with messages.raises(ValueError):
         Causal("middle")  # type: ignore[arg-type]
 
 

@@ -1,6 +1,5 @@
 """Conversions: what other libraries hold, there and back, and what is refused on the way."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from tests.messages import Messages
 from variants.masks import Blocks, Causal, Dense, Documents, Full, Mask, Padding, Prefix, Window
 
 BATCH, HEADS, N = 2, 3, 5
@@ -104,9 +104,11 @@ def test_padding_stays_padding(mask: Mask) -> None:
 
 
 @pytest.mark.parametrize("mask", [Prefix(2), LEFT & Prefix(3), ~LEFT, LEFT | Prefix(1), Full()])
-def test_what_only_looks_like_padding_does_not_become_padding(mask: Mask) -> None:
+def test_what_only_looks_like_padding_does_not_become_padding(
+    messages: Messages, mask: Mask
+) -> None:
     assert mask.to_keep(*SIZES).ndim == 4
-    with pytest.raises(ValueError, match=r"padding and nothing else; got .* \(any mask: to_ignore"):
+    with messages.raises(ValueError):
         mask.to_ignore_padding(BATCH, N)
     assert Mask.from_keep(mask.to_keep(*SIZES)).keep(BATCH, N) is None
     assert Mask.from_additive(mask.to_additive(torch.float32, *SIZES)).keep(BATCH, N) is None
@@ -164,40 +166,31 @@ def test_a_mask_that_is_added_twice_forbids_the_same() -> None:
 
 
 BOOL, FLOAT = torch.ones(N, N) > 0, torch.ones(N, N)
-REFUSED: list[tuple[Callable[[], object], type[Exception], str]] = [
-    (lambda: Mask.from_ignore(FLOAT), TypeError, "got torch.float32 of shape (5, 5) (added to"),
-    (lambda: Mask.from_ignore(FLOAT), TypeError, "the scores: from_additive)"),
-    (lambda: Mask.from_ignore(FLOAT.long()), TypeError, "numbers: from_keep, if 1 = keep"),
-    (lambda: Mask.from_ignore(CELLS), ValueError, "got torch.bool of shape (2, 3, 5, 5) (four"),
-    (lambda: Mask.from_ignore(CELLS[0]), ValueError, "(3, 5, 5) and heads=None"),
-    (lambda: Mask.from_ignore(CELLS[0], heads=2), ValueError, "(3, 5, 5) and heads=2"),
-    (lambda: Mask.from_ignore(CELLS[0], heads=0), ValueError, "(3, 5, 5) and heads=0"),
-    (lambda: Mask.from_ignore_padding(FLOAT), TypeError, "got torch.float32 of shape (5, 5)"),
-    (lambda: Mask.from_ignore_padding(CELLS[0]), ValueError, "(3, 5, 5) (with a query axis: from_"),
-    (lambda: Mask.from_keep(FLOAT), TypeError, "got torch.float32 of shape (5, 5) (a float"),
-    (lambda: Mask.from_keep(2 * BOOL.long()), ValueError, "(5, 5) with 2 (numbers of documents"),
-    (lambda: Mask.from_keep(-BOOL.long()), ValueError, "(5, 5) with -1"),
-    (lambda: Mask.from_keep(CELLS[0]), ValueError, "three may mean a batch or heads; got torch.bo"),
-    (lambda: Mask.from_keep(BOOL[0]), ValueError, "the axes are two, or the four of"),
-    (lambda: Mask.from_additive(BOOL), TypeError, "got torch.bool of shape (5, 5) (1 or True = k"),
-    (lambda: Mask.from_additive(FLOAT), ValueError, "(5, 5) with 1, a bias on the scores"),
-    (lambda: Mask.from_additive(FLOAT * -1e4), ValueError, "with -10000, a bias on the scores"),
-    (
-        lambda: Mask.from_additive(-1e9 * BOOL.triu().double()),
-        ValueError,
-        "to add (for -inf, which",
-    ),
-    (
-        lambda: Mask.from_additive(BOOL.triu().float()),
-        ValueError,
-        "(0.0 and 1.0, 1 = keep: from_keep",
-    ),
-    (lambda: Mask.from_ignore(CELLS[0], heads=3.0), ValueError, "(3, 5, 5) and heads=3.0"),  # type: ignore[arg-type]
-    (lambda: Mask.from_additive(FLOAT * torch.nan), ValueError, "with nan, a bias"),
-    (lambda: Mask.from_additive(FLOAT * torch.inf), ValueError, "with inf, a bias"),
-    (lambda: Mask.from_additive(0 * CELLS[0].float()), ValueError, "three may mean a batch or"),
-    (lambda: Causal().to_additive(torch.bool, *SIZES), TypeError, "got torch.bool (0/1 or bool:"),
-    (lambda: Causal().to_additive(torch.int64, *SIZES), TypeError, "got torch.int64"),
+REFUSED: list[tuple[Callable[[], object], type[Exception]]] = [
+    (lambda: Mask.from_ignore(FLOAT), TypeError),
+    (lambda: Mask.from_ignore(FLOAT.long()), TypeError),
+    (lambda: Mask.from_ignore(CELLS), ValueError),
+    (lambda: Mask.from_ignore(CELLS[0]), ValueError),
+    (lambda: Mask.from_ignore(CELLS[0], heads=2), ValueError),
+    (lambda: Mask.from_ignore(CELLS[0], heads=0), ValueError),
+    (lambda: Mask.from_ignore_padding(FLOAT), TypeError),
+    (lambda: Mask.from_ignore_padding(CELLS[0]), ValueError),
+    (lambda: Mask.from_keep(FLOAT), TypeError),
+    (lambda: Mask.from_keep(2 * BOOL.long()), ValueError),
+    (lambda: Mask.from_keep(-BOOL.long()), ValueError),
+    (lambda: Mask.from_keep(CELLS[0]), ValueError),
+    (lambda: Mask.from_keep(BOOL[0]), ValueError),
+    (lambda: Mask.from_additive(BOOL), TypeError),
+    (lambda: Mask.from_additive(FLOAT), ValueError),
+    (lambda: Mask.from_additive(FLOAT * -1e4), ValueError),
+    (lambda: Mask.from_additive(-1e9 * BOOL.triu().double()), ValueError),
+    (lambda: Mask.from_additive(BOOL.triu().float()), ValueError),
+    (lambda: Mask.from_ignore(CELLS[0], heads=3.0), ValueError),  # type: ignore[arg-type]
+    (lambda: Mask.from_additive(FLOAT * torch.nan), ValueError),
+    (lambda: Mask.from_additive(FLOAT * torch.inf), ValueError),
+    (lambda: Mask.from_additive(0 * CELLS[0].float()), ValueError),
+    (lambda: Causal().to_additive(torch.bool, *SIZES), TypeError),
+    (lambda: Causal().to_additive(torch.int64, *SIZES), TypeError),
 ]
 
 
@@ -207,8 +200,10 @@ FROM = (Mask.from_ignore, Mask.from_ignore_padding, Mask.from_keep, Mask.from_ad
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("convert", FROM, ids=lambda convert: convert.__name__)
 @pytest.mark.parametrize("given", [[[True, False]], numpy.ones((2, 2), bool), None], ids=type)
-def test_what_is_no_tensor_is_refused(convert: Callable[..., object], given: object) -> None:
-    with pytest.raises(TypeError, match=f"is a tensor; got {type(given).__name__} .torch.as_tens"):
+def test_what_is_no_tensor_is_refused(
+    messages: Messages, convert: Callable[..., object], given: object
+) -> None:
+    with messages.raises(TypeError):
         convert(given)
 
 
@@ -239,15 +234,19 @@ def test_what_is_converted_is_on_the_device_that_was_asked_for() -> None:
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("number", range(len(REFUSED)))
-def test_what_does_not_fit_is_refused_by_its_dtype_or_shape(number: int) -> None:
-    convert, error, message = REFUSED[number]
-    with pytest.raises(error, match=re.escape(message)):
+def test_what_does_not_fit_is_refused_by_its_dtype_or_shape(
+    messages: Messages, number: int
+) -> None:
+    convert, error = REFUSED[number]
+    with messages.raises(error):
         convert()
 
 
-def test_a_padding_tensor_given_as_a_mask_of_queries_is_told_apart_when_it_is_used() -> None:
+def test_a_padding_tensor_given_as_a_mask_of_queries_is_told_apart_when_it_is_used(
+    messages: Messages,
+) -> None:
     mask = Mask.from_ignore(torch.zeros(2, 5) > 0)
-    with pytest.raises(ValueError, match=r"of shape \(batch, key\)\? That is Padding\(keep=…\)"):
+    with messages.raises(ValueError):
         mask.dense(2, 1, 5, 5)
 
 

@@ -1,10 +1,9 @@
 """Dense and Documents: tensors whose sizes must be meant."""
 
-import re
-
 import pytest
 import torch
 
+from tests.messages import Messages
 from variants.masks import Dense, Documents
 
 
@@ -25,52 +24,45 @@ def test_one_mask_a_head_has_a_batch_axis_of_one() -> None:
 
 
 @pytest.mark.parametrize("shape", [(4, 3, 3), (2, 3, 3, 3), (3, 1), (8, 8), (3, 4)])
-def test_a_tensor_of_other_sizes_is_refused(shape: tuple[int, ...]) -> None:
+def test_a_tensor_of_other_sizes_is_refused(messages: Messages, shape: tuple[int, ...]) -> None:
     mask = Dense(torch.ones(shape) > 0)
-    with pytest.raises(ValueError, match=r"dense mask of shape .* does not fit .* \(2, 2, 3, 3\)"):
+    with messages.raises(ValueError):
         mask.dense(2, 2, 3, 3)
 
 
-@pytest.mark.parametrize(
-    ("shape", "meant"),
-    [
-        ((2, 5), "of shape (batch, key)? That is Padding(keep=…)"),
-        ((2, 1, 5), "one row for all queries? That is Padding(keep=…)"),
-        ((2, 1, 1, 5), "one row for all queries? That is Padding(keep=…)"),
-        ((4, 5, 5), "one a head? That has shape (1, heads, query, key)"),
-        ((8, 5, 5), "of batch·heads? That is Mask.from_ignore(…, heads=…), where True = ignore"),
-    ],
-)
-def test_a_tensor_of_other_sizes_is_told_what_it_may_be(shape: tuple[int, ...], meant: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"= (2, 4, 5, 5) ({meant})")):
+@pytest.mark.parametrize("shape", [(2, 5), (2, 1, 5), (2, 1, 1, 5), (4, 5, 5), (8, 5, 5)], ids=str)
+def test_a_tensor_of_other_sizes_is_told_what_it_may_be(
+    messages: Messages, shape: tuple[int, ...]
+) -> None:
+    with messages.raises(ValueError):
         Dense(torch.ones(shape) > 0).dense(2, 4, 5, 5)
 
 
 @pytest.mark.parametrize("shape", [(3,), (1, 1, 1, 3, 3)])
-def test_a_tensor_of_another_rank_is_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"shape \(query, key\), \(batch, query, key\) or"):
+def test_a_tensor_of_another_rank_is_refused(messages: Messages, shape: tuple[int, ...]) -> None:
+    with messages.raises(ValueError):
         Dense(torch.ones(shape) > 0)
 
 
-def test_documents_of_other_sizes_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"ids of shape \(2, 3\) do not fit a batch of 4 with 3"):
+def test_documents_of_other_sizes_are_refused(messages: Messages) -> None:
+    with messages.raises(ValueError):
         Documents(torch.zeros(2, 3, dtype=torch.long)).dense(4, 1, 3, 3)
-    with pytest.raises(ValueError, match="with 5 queries and 5 keys"):
+    with messages.raises(ValueError):
         Documents(torch.zeros(2, 3, dtype=torch.long)).dense(2, 1, 5, 5)
 
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
-def test_a_mask_of_numbers_is_refused(dtype: torch.dtype) -> None:
-    with pytest.raises(TypeError, match=f"bool, True = may attend; got {dtype}"):
+def test_a_mask_of_numbers_is_refused(messages: Messages, dtype: torch.dtype) -> None:
+    with messages.raises(TypeError):
         Dense(torch.ones(3, 3, dtype=dtype))
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_documents_are_told_by_whole_numbers_of_two_axes() -> None:
-    with pytest.raises(TypeError, match=r"whole numbers; got torch\.float32"):
+def test_documents_are_told_by_whole_numbers_of_two_axes(messages: Messages) -> None:
+    with messages.raises(TypeError):
         Documents(torch.zeros(2, 3))
-    with pytest.raises(TypeError, match=r"ids is a tensor; got list .torch.as_tensor makes one"):
+    with messages.raises(TypeError):
         Documents([[0, 0, 1]])  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"shape \(batch, token\); got \(3,\)"):
+    with messages.raises(ValueError):
         Documents(torch.zeros(3, dtype=torch.long))

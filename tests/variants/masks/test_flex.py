@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import create_block_mask, create_mask, flex_attention
 
+from tests.messages import Messages
 from variants.masks import (
     Blocks,
     Causal,
@@ -64,18 +65,18 @@ def test_the_rule_answers_for_indices_that_broadcast(mask: Mask) -> None:
     assert torch.equal(mask.mask_mod()(*index).expand(sizes), cells(mask))
 
 
-def test_a_rule_that_depends_on_the_lengths_asks_for_them() -> None:
+def test_a_rule_that_depends_on_the_lengths_asks_for_them(messages: Messages) -> None:
     mask = Causal("last") & Window(radius=3)
-    with pytest.raises(ValueError, match=r"depends on the lengths: mask_mod\(queries=…, keys=…\)"):
+    with messages.raises(ValueError):
         mask.mask_mod()
     read = create_mask(mask.mask_mod(queries=2, keys=5), 1, 1, 2, 5, device="cpu")
     assert torch.equal(read, mask.dense(1, 1, 2, 5))
 
 
-def test_lengths_that_the_mask_does_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match="padding for 6 keys does not fit 8 keys"):
+def test_lengths_that_the_mask_does_not_fit_are_refused(messages: Messages) -> None:
+    with messages.raises(ValueError):
         LEFT.mask_mod(queries=8, keys=8)
-    with pytest.raises(ValueError, match="causal mask over 2 queries and 6 keys needs an"):
+    with messages.raises(ValueError):
         (LEFT & Causal()).mask_mod(queries=2)
 
 
@@ -83,5 +84,5 @@ def test_lengths_that_the_mask_does_not_fit_are_refused() -> None:
 def test_a_block_mask_for_another_length_is_refused_by_flex() -> None:
     blocks = create_block_mask(Causal().mask_mod(), 1, 1, 16, 16, device="cpu")
     q = torch.zeros(1, 1, 8, 16)
-    with pytest.raises(ValueError, match=r"\(1, 1, 16, 16\) but got q_len=8"):
+    with pytest.raises(ValueError, match="but got q_len=8"):
         flex_attention(q, q, q, block_mask=blocks)

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import registry
+from tests.messages import Messages
 from variants import Dims
 from variants.masks import (
     Blocks,
@@ -281,13 +282,13 @@ def test_a_bert_model_takes_any_other_mask_in_four_axes() -> None:
 
 
 @pytest.mark.parametrize("what", ["causal", "left padding", "one a head", "window"])
-def test_the_asserts_for_tests_work_on_a_layer_of_bert(what: str) -> None:
+def test_the_asserts_for_tests_work_on_a_layer_of_bert(messages: Messages, what: str) -> None:
     mask, layer = masks(2, 6)[what], bert("sdpa", 2).encoder.layer[0].double()
     allowed = mask.dense(BATCH, 2, 6, 6).expand(BATCH, 2, 6, 6)
     assert_no_leak(
         lambda x: layer(x, attention_mask=allowed), mask, batch=BATCH, length=6, residual=True
     )
-    with pytest.raises(AssertionError, match="a forbidden key reaches a query"):
+    with messages.raises(AssertionError):
         assert_no_leak(layer.forward, mask, batch=BATCH, length=6, residual=True)
 
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn.attention.flex_attention import create_mask
 
+from tests.messages import Messages
 from variants.masks import (
     Blocks,
     Causal,
@@ -108,47 +109,49 @@ def test_what_padding_says_is_on_the_device_that_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "error"),
     [
-        ({}, ValueError, "exactly one of the two"),
-        ({"lengths": [1], "keep": torch.ones(1, 1) > 0}, ValueError, "exactly one of the two"),
-        ({"lengths": torch.tensor([1.0])}, TypeError, "whole numbers; got torch.float32"),
-        ({"lengths": torch.tensor([[1]])}, ValueError, r"shape \(batch,\); got \(1, 1\)"),
-        ({"keep": torch.ones(1, 1)}, TypeError, "True = a real token; got torch.float32"),
-        ({"keep": [[True, False]]}, TypeError, "keep is a tensor; got list"),
-        ({"keep": torch.ones(1) > 0}, ValueError, r"shape \(batch, key\); got \(1,\)"),
+        ({}, ValueError),
+        ({"lengths": [1], "keep": torch.ones(1, 1) > 0}, ValueError),
+        ({"lengths": torch.tensor([1.0])}, TypeError),
+        ({"lengths": torch.tensor([[1]])}, ValueError),
+        ({"keep": torch.ones(1, 1)}, TypeError),
+        ({"keep": [[True, False]]}, TypeError),
+        ({"keep": torch.ones(1) > 0}, ValueError),
     ],
 )
 @pytest.mark.usefixtures("unchecked")
 def test_padding_that_is_not_told_clearly_is_refused(
-    arguments: dict[str, object], error: type[Exception], message: str
+    messages: Messages, arguments: dict[str, object], error: type[Exception]
 ) -> None:
-    with pytest.raises(error, match=message):
+    with messages.raises(error):
         Padding(**arguments)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_padding_comes_from_token_ids_and_the_id_of_padding() -> None:
-    with pytest.raises(TypeError, match=r"token ids and the id .* torch\.int64 and pad_id=None"):
+def test_padding_comes_from_token_ids_and_the_id_of_padding(messages: Messages) -> None:
+    with messages.raises(TypeError):
         Padding.from_tokens(torch.tensor([[1, 0]]), None)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"got torch\.float32 and pad_id=0"):
+    with messages.raises(TypeError):
         Padding.from_tokens(torch.ones(1, 2), 0)
 
 
-def test_padding_for_other_sizes_is_refused() -> None:
-    with pytest.raises(ValueError, match="padding for 2 sequences does not fit a batch of 3"):
+def test_padding_for_other_sizes_is_refused(messages: Messages) -> None:
+    with messages.raises(ValueError):
         Padding(lengths=[1, 2]).dense(3, 1, 4, 4)
-    with pytest.raises(ValueError, match="sequence of 5 tokens does not fit 4 keys"):
+    with messages.raises(ValueError):
         (Padding(lengths=[2, 5]) & Causal()).dense(2, 1, 4, 4)
-    with pytest.raises(ValueError, match="padding for 5 keys does not fit 8 keys"):
+    with messages.raises(ValueError):
         (Causal() & LEFT).dense(2, 1, 8, 8)
 
 
-def test_lengths_that_the_sizes_leave_open_are_at_least_those_of_the_sequences() -> None:
+def test_lengths_that_the_sizes_leave_open_are_at_least_those_of_the_sequences(
+    messages: Messages,
+) -> None:
     mask = Padding(lengths=[2, 11])
     assert create_mask(mask.mask_mod(), 2, 1, 11, 11, device="cpu").sum() == 11 * (2 + 11)
     assert_same_mask(mask, Padding(keep=torch.arange(11) < torch.tensor([[2], [11]])))
-    with pytest.raises(ValueError, match="sequence of 11 tokens does not fit 10 keys"):
+    with messages.raises(ValueError):
         mask.mask_mod(keys=10)
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import create_mask
 
+from tests.messages import Messages
 from variants.masks import Blocks, Causal, GlobalTokens, Mask, Padding, RandomBlocks, Window
 
 
@@ -113,12 +114,12 @@ def test_a_padded_text_draws_what_it_would_draw_alone(side: str, rule: Callable[
     assert torch.equal(together[1, 0], cells(rule(), 10))
 
 
-def test_flex_reads_the_same_blocks() -> None:
+def test_flex_reads_the_same_blocks(messages: Messages) -> None:
     padding = Padding(lengths=[5, 8])
     mask = RandomBlocks(1, 2) & padding | GlobalTokens(1)
     read = create_mask(mask.mask_mod(queries=8, keys=8), 2, 1, 8, 8, device="cpu")
     assert torch.equal(read, mask.dense(2, 1, 8, 8))
-    with pytest.raises(ValueError, match=r"depends on the lengths: mask_mod\(queries=…, keys=…\)"):
+    with messages.raises(ValueError):
         mask.mask_mod()
 
 

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.messages import Messages
 from variants.masks import (
     Blocks,
     Causal,
@@ -180,26 +181,26 @@ def test_a_drawing_shows_the_row_and_the_head_that_were_asked_for() -> None:
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    ("make", "message"),
+    "make",
     [
-        (lambda: Window(), "either a radius or sides .left, right.; got radius=None, left=None"),
-        (lambda: Window(radius=1, left=2), "got radius=1, left=2, right=None"),
-        (lambda: Window(radius=-1), "radius is a whole number of at least 0; got radius=-1"),
-        (lambda: Window(left=1, right=-2), "right is a whole number of at least 0; got right=-2"),
-        (lambda: Prefix(-1), "length is a whole number of at least 0; got length=-1"),
-        (lambda: Dilated(0), "rate is a whole number of at least 1; got rate=0"),
-        (lambda: Blocks(0), "size is a whole number of at least 1; got size=0"),
-        (lambda: Blocks(1, radius=-1), "radius is a whole number of at least 0; got radius=-1"),
-        (lambda: GlobalTokens(-1), "count is a whole number of at least 0; got count=-1"),
-        (lambda: RandomBlocks(0), "size is a whole number of at least 1; got size=0"),
-        (lambda: RandomBlocks(1, count=0), "count is a whole number of at least 1; got count=0"),
-        (lambda: RandomBlocks(1, seed=-1), "seed is a whole number of at least 0; got seed=-1"),
-        (lambda: Window(radius=True), "radius is a whole number of at least 0; got radius=True"),
-        (lambda: Window(left=1.5), "left is a whole number of at least 0; got left=1.5"),  # pyright: ignore[reportArgumentType]
-        (lambda: Prefix("2"), "length is a whole number of at least 0; got length='2'"),  # pyright: ignore[reportArgumentType]
-        (lambda: Padding(lengths=[2, -1]), "lengths are 0 or more; got -1"),
+        lambda: Window(),
+        lambda: Window(radius=1, left=2),
+        lambda: Window(radius=-1),
+        lambda: Window(left=1, right=-2),
+        lambda: Prefix(-1),
+        lambda: Dilated(0),
+        lambda: Blocks(0),
+        lambda: Blocks(1, radius=-1),
+        lambda: GlobalTokens(-1),
+        lambda: RandomBlocks(0),
+        lambda: RandomBlocks(1, count=0),
+        lambda: RandomBlocks(1, seed=-1),
+        lambda: Window(radius=True),
+        lambda: Window(left=1.5),  # pyright: ignore[reportArgumentType]
+        lambda: Prefix("2"),  # pyright: ignore[reportArgumentType]
+        lambda: Padding(lengths=[2, -1]),
     ],
 )
-def test_sizes_that_make_no_sense_are_refused(make: Callable[[], Mask], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_sizes_that_make_no_sense_are_refused(messages: Messages, make: Callable[[], Mask]) -> None:
+    with messages.raises(ValueError):
         make()

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 import registry
 from registry import build_encoder
+from tests.messages import Messages
 from variants.masks import Causal, Dense, Documents, Full, Mask, Padding, Window
 from variants.masks.testing import (
     assert_no_leak,
@@ -79,9 +80,11 @@ def test_attention_that_obeys_its_mask_passes(mask: Mask) -> None:
 
 
 @pytest.mark.parametrize("mask", EMPTY, ids=repr)
-def test_attention_that_gives_nothing_to_whom_nothing_is_allowed_passes(mask: Mask) -> None:
+def test_attention_that_gives_nothing_to_whom_nothing_is_allowed_passes(
+    messages: Messages, mask: Mask
+) -> None:
     assert_no_leak(lambda x: fused(x, mask.dense(*SIZES)), mask, batch=BATCH)
-    with pytest.raises(AssertionError, match=r"result is nan at .* attend to nothing gets 0"):
+    with messages.raises(AssertionError):
         assert_no_leak(lambda x: filled(x, mask.dense(*SIZES), -math.inf), mask, batch=BATCH)
 
 
@@ -203,50 +206,43 @@ ACROSS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 @pytest.mark.parametrize("name", ACROSS)
-def test_what_comes_from_another_sequence_is_caught(name: str) -> None:
+def test_what_comes_from_another_sequence_is_caught(messages: Messages, name: str) -> None:
     for mask in (Full(), Documents(torch.zeros(BATCH, N, dtype=torch.long))):
-        with pytest.raises(
-            AssertionError, match=r"sequence 1 of the batch reaches sequence 0, which no mask allo"
-        ):
+        with messages.raises(AssertionError):
             assert_no_leak(ACROSS[name], mask)
-    with pytest.raises(AssertionError, match="sequence 1 of the batch reaches sequence 0"):
+    with messages.raises(AssertionError):
         assert_no_leak(lambda x: ACROSS[name](x.detach()), Full(), gradient=False)
 
 
-def test_sequences_that_are_kept_apart_pass() -> None:
+def test_sequences_that_are_kept_apart_pass(messages: Messages) -> None:
     assert_no_leak(lambda x: as_one_sequence(x, -math.inf), Full())
-    with pytest.raises(AssertionError, match="sequence 0 of the batch reaches sequence 1"):
+    with messages.raises(AssertionError):
         assert_no_leak(lambda x: fused(x, None) + x.cumsum(0) - x, Full())
 
 
-def test_a_finite_fill_passes_at_ordinary_scores_which_is_why_large_ones_are_tried() -> None:
+def test_a_finite_fill_passes_at_ordinary_scores_which_is_why_large_ones_are_tried(
+    messages: Messages,
+) -> None:
     mask = Causal()
     x = torch.randn(BATCH, N, WIDTH, dtype=torch.float64)
     out = filled(x, allowed(mask), -1e4)
     torch.testing.assert_close(out, fused(x, allowed(mask)))
-    with pytest.raises(AssertionError, match=r"inputs of size 1e\+06"):
+    with messages.raises(AssertionError):
         assert_no_leak(lambda x: filled(x, allowed(mask), -1e4), mask, batch=BATCH)
 
 
-def test_a_leak_is_named_and_drawn() -> None:
-    with pytest.raises(AssertionError) as caught:
+def test_a_leak_is_named_and_drawn(messages: Messages) -> None:
+    with messages.raises(AssertionError):
         assert_no_leak(lambda x: fused(x, None), Causal(), batch=1, length=3)
-    assert str(caught.value) == (
-        "a forbidden key reaches a query at (batch 0, query 0, key 1), the first of 3 such cells; "
-        "found by replacing the key's token, inputs of size 1\n"
-        "expected  found\n#..       ###\n##.       ###\n###       ###"
-    )
 
 
-def test_what_is_missing_is_named_too() -> None:
+def test_what_is_missing_is_named_too(messages: Messages) -> None:
     blind = lambda x: fused(x, torch.eye(3) > 0)  # noqa: E731
-    with pytest.raises(
-        AssertionError, match=r"does not reach its query at \(batch 0, query 1, key 0\), .* of 6"
-    ):
+    with messages.raises(AssertionError):
         assert_no_leak(blind, Causal(), length=3)
 
 
-def test_depth_widens_what_may_be_seen() -> None:
+def test_depth_widens_what_may_be_seen(messages: Messages) -> None:
     mask = Window(left=1, right=0)
 
     def deep(x: Tensor, layers: int) -> Tensor:
@@ -255,37 +251,37 @@ def test_depth_widens_what_may_be_seen() -> None:
         return x
 
     assert_no_leak(lambda x: deep(x, 3), mask, batch=BATCH, layers=3, residual=True)
-    with pytest.raises(AssertionError, match=r"forbidden .* \(batch 0, query 2, key 0\)"):
+    with messages.raises(AssertionError):
         assert_no_leak(lambda x: deep(x, 2), mask, batch=BATCH, layers=1, residual=True)
-    with pytest.raises(AssertionError, match=r"allowed .* \(batch 0, query 3, key 0\)"):
+    with messages.raises(AssertionError):
         assert_no_leak(lambda x: deep(x, 2), mask, batch=BATCH, layers=3, residual=True)
 
 
-def test_a_residual_connection_is_told() -> None:
+def test_a_residual_connection_is_told(messages: Messages) -> None:
     mask = Padding(lengths=[0, 6])
     residual = lambda x: x + fused(x, mask.dense(*SIZES))  # noqa: E731
-    with pytest.raises(AssertionError, match=r"forbidden .* \(batch 0, query 0, key 0\)"):
+    with messages.raises(AssertionError):
         assert_no_leak(residual, mask)
     strict = Causal() & ~Window(radius=0)
     assert_no_leak(lambda x: x + fused(x, allowed(strict)), strict, batch=BATCH, residual=True)
 
 
-def test_answers_come_out_of_tuples_and_model_outputs() -> None:
+def test_answers_come_out_of_tuples_and_model_outputs(messages: Messages) -> None:
     mask = Causal()
     assert_no_leak(lambda x: (fused(x, mask.dense(*SIZES)), None), mask, batch=BATCH)
     encoder = ours("sdpa").double()
     assert_no_leak(lambda x: encoder(x, mask=mask), mask, batch=BATCH, layers=2, residual=True)
-    with pytest.raises(TypeError, match="answers with a tensor; got NoneType"):
+    with messages.raises(TypeError):
         assert_no_leak(lambda x: None, mask)
-    with pytest.raises(ValueError, match=r"over \(2, 6, 8\) answers with .*; got \(2, 8, 6\)"):
+    with messages.raises(ValueError):
         assert_no_leak(lambda x: x.mT, mask)
 
 
-def test_an_answer_that_is_random_or_has_no_gradient_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"differently when asked twice: use eval\(\)"):
+def test_an_answer_that_is_random_or_has_no_gradient_is_refused(messages: Messages) -> None:
+    with messages.raises(ValueError):
         assert_no_leak(lambda x: F.dropout(x, 0.5), Full())
     detached = lambda x: fused(x, allowed(Causal())).detach()  # noqa: E731
-    with pytest.raises(ValueError, match="no gradient to its inputs; gradient=False"):
+    with messages.raises(ValueError):
         assert_no_leak(detached, Causal(), batch=BATCH)
     assert_no_leak(detached, Causal(), batch=BATCH, gradient=False)
 
@@ -296,30 +292,27 @@ def test_a_tensor_is_a_mask_of_what_may_be_attended() -> None:
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_what_is_no_mask_or_no_attention_is_named() -> None:
-    with pytest.raises(TypeError, match="a mask is a Mask or a boolean tensor; got list"):
+def test_what_is_no_mask_or_no_attention_is_named(messages: Messages) -> None:
+    with messages.raises(TypeError):
         assert_same_mask([[True]], Full())  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a mask is a Mask or a boolean tensor; got NoneType"):
+    with messages.raises(TypeError):
         assert_no_leak(nn.MultiheadAttention(8, 2), None)  # type: ignore[arg-type]
     for check in (lambda it: assert_no_leak(it, Full()), assert_padding_invariant):
-        with pytest.raises(TypeError, match="attention is a module or a function; got int"):
+        with messages.raises(TypeError):
             check(3)  # type: ignore[arg-type]
 
 
-def test_another_module_is_given_as_a_function() -> None:
-    with pytest.raises(TypeError, match="Linear takes a mask in a way that is not known"):
+def test_another_module_is_given_as_a_function(messages: Messages) -> None:
+    with messages.raises(TypeError):
         assert_no_leak(nn.Linear(8, 8), Full())
 
 
-def test_a_dtype_that_does_not_fit_is_named() -> None:
+def test_a_dtype_that_does_not_fit_is_named(messages: Messages) -> None:
     attention = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
     attend = lambda x: attention(x, x, x, attn_mask=Causal().to_ignore(*SIZES))  # noqa: E731
     with pytest.raises(RuntimeError) as caught:
         assert_no_leak(attend, Causal(), batch=BATCH)
-    assert caught.value.__notes__ == [
-        "It was called with torch.float64 of shape (2, 6, 8); "
-        "the arguments dtype, batch, length and width choose others."
-    ]
+    messages("\n".join(caught.value.__notes__))
     assert_no_leak(attend, Causal(), batch=BATCH, dtype=torch.float32)
 
 
@@ -330,14 +323,9 @@ def test_the_module_of_the_user_stays_as_it_was() -> None:
     assert attention.in_proj_weight.grad is None
 
 
-def test_masks_that_differ_are_drawn_side_by_side() -> None:
-    with pytest.raises(AssertionError) as caught:
+def test_masks_that_differ_are_drawn_side_by_side(messages: Messages) -> None:
+    with messages.raises(AssertionError):
         assert_same_mask(Causal(), Window(radius=1), queries=3)
-    assert str(caught.value) == (
-        "masks differ in 3 of 9 cells; the first one forbids (batch 0, head 0, query 0, key 1), "
-        "the second does not\nfirst:  Causal(align=None)\nsecond: Window(left=1, right=1)\n"
-        "first  second  differ\n#..    ##.     .#.\n##.    ###     ..#\n###    .##     #.."
-    )
 
 
 def test_masks_and_tensors_that_allow_the_same_are_the_same() -> None:
@@ -350,20 +338,18 @@ def test_masks_and_tensors_that_allow_the_same_are_the_same() -> None:
     assert_same_mask(Mask.from_ignore(RIGHT.to_ignore(*SIZES), heads=HEADS), RIGHT)
 
 
-def test_a_difference_in_a_late_row_or_head_is_found() -> None:
-    with pytest.raises(
-        AssertionError, match=r"4 of 32 cells; .* allows \(batch 1, head 0, query 0"
-    ):
+def test_a_difference_in_a_late_row_or_head_is_found(messages: Messages) -> None:
+    with messages.raises(AssertionError):
         assert_same_mask(Padding(lengths=[3, 2]), Padding(lengths=[3, 1]), queries=4)
     other = HEADWISE.dense(*SIZES).clone()
     other[0, 1, 5, 0] = False
-    with pytest.raises(AssertionError, match=r"forbids \(batch 0, head 1, query 5, key 0\)"):
+    with messages.raises(AssertionError):
         assert_same_mask(other, HEADWISE)
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_a_tensor_of_numbers_is_no_mask() -> None:
-    with pytest.raises(TypeError, match=r"a mask is bool, True = may attend; got torch\.float32"):
+def test_a_tensor_of_numbers_is_no_mask(messages: Messages) -> None:
+    with messages.raises(TypeError):
         assert_same_mask(torch.ones(3, 3), Full())
 
 
@@ -378,26 +364,24 @@ def test_padding_does_not_move_the_modules_of_torch(name: str) -> None:
     assert_padding_invariant(TORCH[name])
 
 
-def test_a_function_is_handed_the_padding() -> None:
+def test_a_function_is_handed_the_padding(messages: Messages) -> None:
     def attend(x: Tensor, padding: Mask) -> Tensor:
         batch, n, _ = x.shape
         return fused(x, padding.dense(batch, HEADS, n, n))
 
     assert_padding_invariant(attend)
-    with pytest.raises(
-        AssertionError, match=r"padding changes .*: sequence 0, 5 tokens and 1 more on the left; to"
-    ):
+    with messages.raises(AssertionError):
         assert_padding_invariant(lambda x, padding: fused(x, None))
 
 
-def test_positions_that_count_padding_are_caught_on_the_left_alone() -> None:
+def test_positions_that_count_padding_are_caught_on_the_left_alone(messages: Messages) -> None:
     def attend(x: Tensor, padding: Mask) -> Tensor:
         batch, n, _ = x.shape
         index = torch.arange(n, dtype=x.dtype).unsqueeze(1)
         return fused(x + index, padding.dense(batch, HEADS, n, n))
 
     assert_padding_invariant(attend, sides=["right"])
-    with pytest.raises(AssertionError, match="on the left"):
+    with messages.raises(AssertionError):
         assert_padding_invariant(attend)
 
 
@@ -406,6 +390,6 @@ def test_the_asserts_need_no_pytest() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-def test_a_norm_over_the_batch_is_caught() -> None:
-    with pytest.raises(AssertionError, match="padding changes the result"):
+def test_a_norm_over_the_batch_is_caught(messages: Messages) -> None:
+    with messages.raises(AssertionError):
         assert_padding_invariant(lambda x, padding: x - x.mean((0, 1)))

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from registry import ConfigError, EncoderConfig, build_encoder
+from tests.messages import Messages
 from variants import Dims, Encoder
 from variants.norms.batchnorm import BatchNorm
 
@@ -104,12 +105,14 @@ def test_statistics_of_half_precision_states_are_held_in_single() -> None:
     torch.testing.assert_close(BatchNorm(DIMS)(x).float(), expected, rtol=1e-2, atol=1e-2)
 
 
-def test_a_checkpointed_block_would_count_its_batch_twice_and_is_refused() -> None:
-    with pytest.raises(ConfigError, match="would count every batch twice in batchnorm"):
+def test_a_checkpointed_block_would_count_its_batch_twice_and_is_refused(
+    messages: Messages,
+) -> None:
+    with messages.raises(ConfigError):
         EncoderConfig(norm="batchnorm", gradient_checkpointing=True)
 
 
 @pytest.mark.parametrize("momentum", [0.0, -0.1, 1.5])
-def test_a_momentum_is_a_share(momentum: float) -> None:
-    with pytest.raises(ValueError, match=f"above 0 and at most 1; got momentum={momentum}"):
+def test_a_momentum_is_a_share(messages: Messages, momentum: float) -> None:
+    with messages.raises(ValueError):
         BatchNorm(DIMS, momentum=momentum)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 import registry
+from tests.messages import Messages
 from variants import Dims
 from variants.norms import LayerNorm, Norm, RMSNorm
 from variants.norms.dyt import DyT
@@ -63,7 +64,7 @@ def test_small_states_are_normalized_in_half_precision(name: str, dtype: torch.d
     assert (out.float() - expected).norm() / expected.norm() < 1e-2
 
 
-def test_dynamic_tanh_is_its_formula_with_one_learned_slope() -> None:
+def test_dynamic_tanh_is_its_formula_with_one_learned_slope(messages: Messages) -> None:
     norm = DyT(DIMS, alpha=0.8)
     with torch.no_grad():
         norm.weight.copy_(torch.linspace(0.5, 1.5, 8))
@@ -71,7 +72,7 @@ def test_dynamic_tanh_is_its_formula_with_one_learned_slope() -> None:
     x = 3 * torch.randn(3, 5, 8, generator=torch.Generator().manual_seed(0)).double()
     torch.testing.assert_close(norm.double()(x), dyt(x), rtol=1e-6, atol=1e-6)
     assert norm.alpha.shape == ()
-    with pytest.raises(ValueError, match=r"alpha must be positive; got alpha=0.0"):
+    with messages.raises(ValueError):
         DyT(DIMS, alpha=0.0)
 
 
@@ -123,8 +124,8 @@ def test_a_row_of_zeros_stays_finite_with_its_gradient(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["layernorm", "rmsnorm", "batchnorm"])
-def test_eps_is_positive(name: str) -> None:
-    with pytest.raises(ValueError, match=r"eps must be positive; got eps=0.0"):
+def test_eps_is_positive(messages: Messages, name: str) -> None:
+    with messages.raises(ValueError):
         registry.norms[name](DIMS, eps=0.0)
 
 

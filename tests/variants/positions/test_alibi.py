@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from registry import ConfigError, build_encoder
+from tests.messages import Messages
 from variants import Dims
 from variants.positions import ALiBi
 
@@ -97,20 +98,20 @@ def test_the_facts_follow_the_sides() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"slopes": 0.0}, r"slopes are positive: .* got 0.0"),
-        ({"slopes": [0.5, -1.0]}, r"slopes are positive: .* got \(0.5, -1.0\)"),
-        ({"slopes": [0.5]}, r"a slope a head: 2 for n_heads=2; got 1"),
-        ({"slopes": 0.5, "sides": "two_sided"}, r"a slope a head and side: 4 for .* got 2"),
-        ({"slopes": "papr"}, r"position.slopes: input should be .*'paper'.*; got 'papr'"),
-        ({"slopes": True}, r"position.slopes: input should be .* or float or .*; got True"),
+        {"slopes": 0.0},
+        {"slopes": [0.5, -1.0]},
+        {"slopes": [0.5]},
+        {"slopes": 0.5, "sides": "two_sided"},
+        {"slopes": "papr"},
+        {"slopes": True},
     ],
 )
 def test_slopes_that_cannot_be_are_refused_in_one_sentence(
-    options: dict[str, Any], message: str
+    messages: Messages, options: dict[str, Any]
 ) -> None:
-    with pytest.raises(ConfigError, match=message) as caught:
+    with messages.raises(ConfigError) as caught:
         build_encoder({"d_model": 4, "n_heads": 2, "position": {"name": "alibi", **options}})
     assert len(caught.value.problems) == 1
 

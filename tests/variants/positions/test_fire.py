@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from registry import build_encoder
+from tests.messages import Messages
 from variants import Dims
 from variants.positions import FIRE
 
@@ -88,6 +89,6 @@ def test_near_distances_stay_apart_under_autocast() -> None:
 
 
 @pytest.mark.parametrize("options", [{"width": 0}, {"threshold": 0.0}])
-def test_width_and_threshold_are_positive(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="width and threshold are positive; got width="):
+def test_width_and_threshold_are_positive(messages: Messages, options: dict[str, Any]) -> None:
+    with messages.raises(ValueError):
         FIRE(Dims(4, 2, 2, 1), **options)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from registry import build_encoder
+from tests.messages import Messages
 from variants import Dims, Encoder
 from variants.positions import Learned
 from variants.positions.position import BeyondTableError
@@ -16,16 +17,16 @@ def encoder(**options: Any) -> Encoder:
     return build_encoder({"d_model": 8, "n_heads": 1, "n_layers": 1, "position": position}, seed=0)
 
 
-def test_the_longest_length_works_and_the_next_is_refused() -> None:
+def test_the_longest_length_works_and_the_next_is_refused(messages: Messages) -> None:
     assert encoder()(torch.zeros(1, 8, 8)).hidden.isfinite().all()
-    with pytest.raises(BeyondTableError, match=r"learned .* max_length=8; .* length 9"):
+    with messages.raises(BeyondTableError):
         encoder()(torch.zeros(1, 9, 8))
 
 
-def test_an_index_beyond_the_table_is_refused_at_any_length() -> None:
+def test_an_index_beyond_the_table_is_refused_at_any_length(messages: Messages) -> None:
     index = torch.tensor([[0, 7]])
     assert encoder()(torch.zeros(1, 2, 8), positions=index).hidden.isfinite().all()
-    with pytest.raises(BeyondTableError, match=r"learned .* max_length=8; .* length 11"):
+    with messages.raises(BeyondTableError):
         encoder()(torch.zeros(1, 2, 8), positions=index + 3)
 
 
@@ -101,6 +102,6 @@ def test_each_index_has_its_row() -> None:
     assert torch.equal(part.embed(index), part.table.weight[index])
 
 
-def test_a_table_has_at_least_one_row() -> None:
-    with pytest.raises(ValueError, match="max_length must be at least 1; got max_length=0"):
+def test_a_table_has_at_least_one_row(messages: Messages) -> None:
+    with messages.raises(ValueError):
         Learned(Dims(4, 1, 4, 1), max_length=0)

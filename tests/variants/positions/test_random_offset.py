@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from registry import ConfigError, build_encoder
+from tests.messages import Messages
 from variants import Dims
 from variants.positions import BeyondTableError, RandomOffset, Sinusoidal
 
@@ -39,28 +40,25 @@ def test_a_sequence_has_the_same_offset_in_any_batch() -> None:
     assert alone[0] > 0
 
 
-def test_a_sequence_of_the_whole_range_is_not_shifted_and_a_longer_one_refused() -> None:
+def test_a_sequence_of_the_whole_range_is_not_shifted_and_a_longer_one_refused(
+    messages: Messages,
+) -> None:
     whole = torch.arange(8).unsqueeze(0)
     assert torch.equal(offset(8).place(whole, None), whole)
-    with pytest.raises(
-        BeyondTableError, match=r"random_offset places .* max_length=7; .* length 8"
-    ):
+    with messages.raises(BeyondTableError):
         offset(7).place(whole, None)
 
 
 @pytest.mark.parametrize(
-    ("position", "message"),
+    "position",
     [
-        ({"name": "random_offset", "inner": "rope"}, "rope sees distances alone: an offset has no"),
-        (
-            {"name": "random_offset", "inner": "learned"},
-            "max_length=2048, but its inner learned has",
-        ),
-        ({"name": "random_offset", "max_length": -1}, "max_length must be at least 1; got"),
+        {"name": "random_offset", "inner": "rope"},
+        {"name": "random_offset", "inner": "learned"},
+        {"name": "random_offset", "max_length": -1},
     ],
 )
-def test_what_does_not_fit_is_refused(position: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+def test_what_does_not_fit_is_refused(messages: Messages, position: dict[str, Any]) -> None:
+    with messages.raises(ConfigError):
         build_encoder({"d_model": 8, "n_heads": 2, "position": position})
 
 

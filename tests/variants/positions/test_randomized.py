@@ -11,6 +11,7 @@ from torch import Tensor
 import registry
 from registry import ConfigError, EncoderConfig, build_encoder
 from registry.config import without_defaults
+from tests.messages import Messages
 from variants import Dims
 from variants.masks import Documents
 from variants.positions import BeyondTableError, NoPosition, Randomized, RoPE, T5Bias
@@ -109,8 +110,8 @@ def test_a_ready_name_is_that_encoding_at_the_drawn_positions(name: str) -> None
     assert (plain(inputs).hidden - plain(inputs, positions=places).hidden).abs().max() > 1e-3
 
 
-def test_a_sequence_longer_than_the_range_is_refused() -> None:
-    with pytest.raises(BeyondTableError, match=r"randomized places .* max_length=16; .* length 17"):
+def test_a_sequence_longer_than_the_range_is_refused(messages: Messages) -> None:
+    with messages.raises(BeyondTableError):
         drawn(torch.arange(17).unsqueeze(0))
 
 
@@ -125,35 +126,24 @@ def test_the_facts_are_those_of_the_inner_encoding_at_uneven_positions() -> None
 
 
 @pytest.mark.parametrize(
-    ("position", "message"),
+    "position",
     [
-        (
-            {"name": "randomized", "max_length": 0},
-            "max_length must be at least 1; got max_length=0",
-        ),
-        (
-            {"name": "randomized", "inner": "learned"},
-            r"below max_length=2048, but its inner learned has max_length=512",
-        ),
-        ({"name": "randomized_learned", "max_length": 4096}, r"inner learned has max_length=2048"),
-        ({"name": "randomized_rope", "inner": "alibi"}, r"goes around rope; got inner=alibi"),
-        (
-            {"name": "randomized", "inner": "random_offset"},
-            r"cannot wrap random_offset, which places",
-        ),
-        ({"name": "randomized_rope", "theta": 2.0}, r"unknown key 'theta'"),
+        {"name": "randomized", "max_length": 0},
+        {"name": "randomized", "inner": "learned"},
+        {"name": "randomized_learned", "max_length": 4096},
+        {"name": "randomized_rope", "inner": "alibi"},
+        {"name": "randomized", "inner": "random_offset"},
+        {"name": "randomized_rope", "theta": 2.0},
     ],
 )
-def test_what_does_not_fit_is_refused(position: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+def test_what_does_not_fit_is_refused(messages: Messages, position: dict[str, Any]) -> None:
+    with messages.raises(ConfigError):
         build_encoder({"d_model": 8, "n_heads": 2, "position": position})
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_a_name_is_no_built_encoding() -> None:
-    with pytest.raises(
-        TypeError, match=r"inner is a position that has been built; got 'sinusoidal'"
-    ):
+def test_a_name_is_no_built_encoding(messages: Messages) -> None:
+    with messages.raises(TypeError):
         Randomized(DIMS)
 
 

@@ -11,6 +11,7 @@ from einops import rearrange
 from torch import Tensor
 
 from registry import ConfigError, build_encoder
+from tests.messages import Messages
 from variants import Dims
 from variants.positions import RoPE
 
@@ -155,35 +156,35 @@ def test_yarn_works_for_trained_lengths_shorter_than_a_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"fraction": 0.375}, r"even number; got fraction=0.375 of d_head=8: 3 channels"),
-        ({"fraction": 0.01}, r"even number; got fraction=0.01 of d_head=8: 0.08 channels"),
-        ({"fraction": 1.5}, r"share of a head that turns, up to 1; got 1.5"),
-        ({"factor": 2.0}, r"factor has no effect without a scaling; got factor=2.0"),
-        ({"scaling": "linear"}, r"scaling=linear needs a factor above 1; got factor=1.0"),
-        ({"scaling": "ntk", "factor": 0.5}, r"needs a factor above 1; got factor=0.5"),
-        ({"trained_length": 9}, r"goes with scaling=yarn, and with no other; got scaling=none"),
-        ({"scaling": "yarn", "factor": 2.0}, r"goes with .* scaling=yarn, trained_length=None"),
-        ({"scaling": "yarn", "factor": 2.0, "trained_length": 0}, r"at least 1; got 0"),
-        ({"scaling": "ntk", "factor": 2.0, "fraction": 0.25}, r"no effect on a single pair"),
-        ({"pairing": "half"}, r"input should be 'neighbours' or 'halves'; got 'half'"),
+        {"fraction": 0.375},
+        {"fraction": 0.01},
+        {"fraction": 1.5},
+        {"factor": 2.0},
+        {"scaling": "linear"},
+        {"scaling": "ntk", "factor": 0.5},
+        {"trained_length": 9},
+        {"scaling": "yarn", "factor": 2.0},
+        {"scaling": "yarn", "factor": 2.0, "trained_length": 0},
+        {"scaling": "ntk", "factor": 2.0, "fraction": 0.25},
+        {"pairing": "half"},
     ],
 )
 def test_options_that_cannot_be_or_do_nothing_are_refused(
-    options: dict[str, Any], message: str
+    messages: Messages, options: dict[str, Any]
 ) -> None:
-    with pytest.raises(ConfigError, match=message):
+    with messages.raises(ConfigError):
         build_encoder({"d_model": 8, "n_heads": 1, "position": {"name": "rope", **options}})
 
 
-def test_a_head_of_two_channels_works_and_an_odd_one_is_refused() -> None:
+def test_a_head_of_two_channels_works_and_an_odd_one_is_refused(messages: Messages) -> None:
     out = turned(torch.tensor([[[1.0, 0.0]]]), 2)
     torch.testing.assert_close(out, torch.tensor([[[math.cos(2), math.sin(2)]]]))
-    with pytest.raises(ConfigError, match="d_head must be even; got d_head=65"):
+    with messages.raises(ConfigError):
         build_encoder({"d_model": 520, "n_heads": 8, "position": "rope"})
 
 
-def test_theta_is_positive() -> None:
-    with pytest.raises(ValueError, match=r"theta must be positive; got theta=-1.0"):
+def test_theta_is_positive(messages: Messages) -> None:
+    with messages.raises(ValueError):
         RoPE(Dims(4, 1, 4, 1), theta=-1.0)

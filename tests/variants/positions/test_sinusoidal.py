@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from registry import build_encoder
+from tests.messages import Messages
 from variants import Dims
 from variants.positions import Sinusoidal
 
@@ -58,8 +59,8 @@ def test_rows_are_exact_far_out_in_a_half_precision_model() -> None:
     assert len(set(map(tuple, seen[0][0].tolist()))) == 3
 
 
-def test_an_odd_width_and_a_base_below_zero_are_refused() -> None:
-    with pytest.raises(ValueError, match="d_model must be even; got d_model=7"):
+def test_an_odd_width_and_a_base_below_zero_are_refused(messages: Messages) -> None:
+    with messages.raises(ValueError):
         rows(7, 1)
-    with pytest.raises(ValueError, match=r"base must be positive; got base=0\.0"):
+    with messages.raises(ValueError):
         Sinusoidal(Dims(4, 1, 4, 1), base=0.0)

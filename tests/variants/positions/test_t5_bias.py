@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from registry import build_encoder
+from tests.messages import Messages
 from variants import Dims
 from variants.positions import T5Bias
 
@@ -64,14 +65,14 @@ def test_the_table_starts_at_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"num_buckets": 6}, "positive multiple of 4: .* got num_buckets=6"),
-        ({"num_buckets": 0}, "positive multiple of 4: .* got num_buckets=0"),
-        ({"num_buckets": 3, "bidirectional": False}, "multiple of 2: .* got num_buckets=3"),
-        ({"max_distance": 8}, "max_distance must exceed the 8 distances .* got max_distance=8"),
+        {"num_buckets": 6},
+        {"num_buckets": 0},
+        {"num_buckets": 3, "bidirectional": False},
+        {"max_distance": 8},
     ],
 )
-def test_buckets_that_cannot_be_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_buckets_that_cannot_be_are_refused(messages: Messages, options: dict[str, Any]) -> None:
+    with messages.raises(ValueError):
         t5(**options)

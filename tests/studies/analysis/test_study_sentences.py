@@ -1,26 +1,25 @@
-"""The sentences of a report, on result sets with known answers."""
+"""Sentences about a whole study, on result sets with known answers."""
 
 from dataclasses import replace
 
 import pytest
 
+from studies.analysis import Verdict
 from studies.analysis.results import Reach
+from studies.analysis.sentences import claims, counts, listed, reaches
 from studies.experiment.hypothesis import Hypothesis
 from studies.experiment.study import Line
-from studies.report.findings import Arm
-from studies.report.wording import claims, counts, listed, reach_of, reaches
-from studies.statistics import Verdict
-from tests.studies.report.synthetic import arm, findings, panel, run
+from tests.studies.made_up import further, task
 
-WINNER = arm("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93))
-LOSER = arm("learned", (1.0, 0.4, 0.1), (1.0, 0.5, 0.2))
-UNTAUGHT = arm("none", (0.1, 0.0, 0.0), (0.2, 0.0, 0.0))
-LOST = arm("wild", None, None)
-BIMODAL = arm("moody", (1.0, 1.0, 1.0), (1.0, 0.0, 0.0))
+WINNER = further("rope", (1.0, 0.99, 0.95), (1.0, 0.97, 0.93))
+LOSER = further("learned", (1.0, 0.4, 0.1), (1.0, 0.5, 0.2))
+UNTAUGHT = further("none", (0.1, 0.0, 0.0), (0.2, 0.0, 0.0))
+LOST = further("wild", "failed", "failed")
+BIMODAL = further("moody", (1.0, 1.0, 1.0), (1.0, 0.0, 0.0))
 
 
 def test_a_clear_winner_is_named_with_how_far_it_reaches() -> None:
-    said = reaches(findings(panel(WINNER, LOSER)))
+    said = reaches([task(WINNER, LOSER)], [])
     assert said == (
         "on shift, rope stays at 0.8 skill or above up to length 64, the other arm that learned "
         "falls earlier."
@@ -28,73 +27,71 @@ def test_a_clear_winner_is_named_with_how_far_it_reaches() -> None:
 
 
 def test_a_tie_names_all_that_reach_as_far() -> None:
-    twin = arm("alibi", (1.0, 0.98, 0.9), (1.0, 0.98, 0.9))
-    said = reaches(findings(panel(WINNER, twin)))
+    twin = further("alibi", (1.0, 0.98, 0.9), (1.0, 0.98, 0.9))
+    said = reaches([task(WINNER, twin)], [])
     assert said == "on shift, rope and alibi stay at 0.8 skill or above up to length 64."
 
 
 def test_an_arm_that_did_not_learn_is_never_said_to_have_not_extrapolated() -> None:
-    said = reaches(findings(panel(WINNER, UNTAUGHT)))
+    said = reaches([task(WINNER, UNTAUGHT)], [])
     assert said.endswith("; “none” did not learn the trained lengths.")
 
 
 def test_an_arm_that_learned_in_some_seeds_is_neither_idle_nor_a_learner() -> None:
-    torn = arm("torn", (1.0, 0.4, 0.1), (0.1, 0.0, 0.0), (0.2, 0.0, 0.0))
+    torn = further("torn", (1.0, 0.4, 0.1), (0.1, 0.0, 0.0), (0.2, 0.0, 0.0))
     other = replace(torn, name="frayed")
-    assert reaches(findings(panel(WINNER, UNTAUGHT, torn))) == (
+    assert reaches([task(WINNER, UNTAUGHT, torn)], []) == (
         "on shift, rope stays at 0.8 skill or above up to length 64; “none” did not learn the "
         "trained lengths; torn learned in 1 of 3 seeds only."
     )
-    assert reaches(findings(panel(WINNER, torn, other))).endswith(
+    assert reaches([task(WINNER, torn, other)], []).endswith(
         "up to length 64; torn and frayed learned in a part of their seeds only."
     )
-    assert reaches(findings(panel(torn, UNTAUGHT))) == (
+    assert reaches([task(torn, UNTAUGHT)], []) == (
         "on shift, no arm reaches skill 0.8 at length 16; torn learned in 1 of 3 seeds only."
     )
 
 
 def test_an_arm_without_a_result_is_not_said_to_have_learned_nothing() -> None:
-    said = reaches(findings(panel(WINNER, LOST)))
+    said = reaches([task(WINNER, LOST)], [])
     assert said == (
         "on shift, rope stays at 0.8 skill or above up to length 64; wild has no result; "
-        "2 of 4 seeds diverged."
+        "2 of 4 seeds failed."
     )
 
 
 def test_a_seed_that_diverged_counts_as_one_that_learned_nothing() -> None:
     # .97 in four of five seeds: .776 over all of them, as the verdict has it.
-    shaky = arm("shaky", *[(1.0, 0.97, 0.97)] * 4, None)
-    here = panel(shaky, LOSER)
+    shaky = further("shaky", *[(1.0, 0.97, 0.97)] * 4, "diverged")
+    here = task(shaky, LOSER)
 
-    assert reach_of(shaky, here, 0.8).skill == pytest.approx(0.776)
-    assert reaches(findings(here)).endswith(
+    assert shaky.reach(0.8).skill == pytest.approx(0.776)
+    assert reaches([here], []).endswith(
         "; 1 of 7 seeds diverged and counts as one that learned nothing."
     )
 
 
 def test_an_arm_that_cannot_be_asked_further_does_not_fall() -> None:
-    short = arm("learned", (1.0,), (1.0,))
-    further, lower = arm("rope", (1.0, 1.0, 1.0)), arm("alibi", (1.0, 0.3, 0.1))
+    short = further("learned", (1.0,), (1.0,))
+    longer, lower = further("rope", (1.0, 1.0, 1.0)), further("alibi", (1.0, 0.3, 0.1))
 
-    assert reaches(findings(panel(further, short))) == (
+    assert reaches([task(longer, short)], []) == (
         "on shift, rope stays at 0.8 skill or above up to length 64; learned cannot be asked so "
         "far."
     )
-    assert reaches(findings(panel(further, short, lower))) == (
+    assert reaches([task(longer, short, lower)], []) == (
         "on shift, rope stays at 0.8 skill or above up to length 64, another arm that learned "
         "falls earlier; learned cannot be asked so far."
     )
 
 
 def test_where_nobody_learned_nobody_wins() -> None:
-    assert reaches(findings(panel(UNTAUGHT))) == (
-        "on shift, no arm reaches skill 0.8 at length 16."
-    )
+    assert reaches([task(UNTAUGHT)], []) == ("on shift, no arm reaches skill 0.8 at length 16.")
 
 
 def test_where_nothing_longer_is_tested_nothing_is_said_of_it() -> None:
-    short = replace(panel(WINNER, LOSER, UNTAUGHT), lengths=[16])
-    assert reaches(findings(short)) == (
+    short = replace(task(WINNER, LOSER, UNTAUGHT), lengths=[16])
+    assert reaches([short], []) == (
         "on shift, rope and learned reach skill 0.8 at length 16, the longest tested; “none” did "
         "not learn the trained lengths."
     )
@@ -102,8 +99,8 @@ def test_where_nothing_longer_is_tested_nothing_is_said_of_it() -> None:
 
 def test_many_arms_are_counted_where_few_are_named() -> None:
     many = [replace(WINNER, name=f"rope {number}") for number in range(7)]
-    short = replace(panel(*many, UNTAUGHT), lengths=[16])
-    assert reaches(findings(short)) == (
+    short = replace(task(*many, UNTAUGHT), lengths=[16])
+    assert reaches([short], []) == (
         "on shift, 7 of 8 arms reach skill 0.8 at length 16, the longest tested; “none” did not "
         "learn the trained lengths."
     )
@@ -111,9 +108,9 @@ def test_many_arms_are_counted_where_few_are_named() -> None:
 
 def test_panels_of_one_length_are_counted() -> None:
     first, second = (
-        replace(panel(WINNER, UNTAUGHT), lengths=[16], label=label) for label in ("one", "two")
+        replace(task(WINNER, UNTAUGHT), lengths=[16], label=label) for label in ("one", "two")
     )
-    assert reaches(findings(first, second)) == (
+    assert reaches([first, second], []) == (
         "skill 0.8 at the trained lengths is reached by 1 of 2 arms on one and 1 of 2 arms on two."
     )
 
@@ -144,57 +141,26 @@ def test_a_call_for_a_part_of_the_claims_says_how_many_were_fixed() -> None:
 
 def test_outcomes_in_words_are_counted_and_the_few_named() -> None:
     lines = [Line(f"check {number}", "passed", "") for number in range(7)]
-    unlike = replace(panel(WINNER), floors={}, label="acceptance")
-    assert reaches(findings(unlike, lines=lines)) == "7 of 7 passed."
+    unlike = task(WINNER, scored=False, label="acceptance")
+    assert reaches([unlike], lines) == "7 of 7 passed."
     lines += [Line("heads", "failed", "5"), Line("a mask", "failed", "6")]
-    assert reaches(findings(unlike, lines=lines)) == "7 of 9 passed, 2 failed (heads; a mask)."
-    assert reaches(findings(unlike)) == "measured were acceptance."
+    assert reaches([unlike], lines) == "7 of 9 passed, 2 failed (heads; a mask)."
+    assert reaches([unlike], []) == "measured were acceptance."
 
 
 def test_where_all_seeds_are_lost_there_is_no_result_and_they_are_counted() -> None:
-    assert reaches(findings(panel(LOST))) == (
-        "on shift, no arm has a result; 2 of 2 seeds diverged."
+    assert reaches([task(LOST)], []) == ("on shift, no arm has a result; 2 of 2 seeds failed.")
+    assert reaches([task(LOST, UNTAUGHT)], []) == (
+        "on shift, no arm reaches skill 0.8 at length 16; wild has no result; 2 of 4 seeds failed."
     )
-    assert reaches(findings(panel(LOST, UNTAUGHT))) == (
-        "on shift, no arm reaches skill 0.8 at length 16; wild has no result; 2 of 4 seeds "
-        "diverged."
-    )
-    assert counts(findings(panel(LOST, WINNER))) == (
-        "4 confirming runs; 2 of them ended without numbers"
-    )
-
-
-def test_a_seed_that_is_lost_stays_in_the_share_that_solved() -> None:
-    half = arm("half", (1.0, 1.0, 1.0), None)
-    share = half.solved(64, 0.8)
-    assert share is not None
-    assert (share.mean, share.n) == (0.5, 2)
-
-
-@pytest.mark.parametrize("status", ["planned", "running"])
-def test_a_seed_that_is_not_over_is_not_in_the_share_that_solved(status: str) -> None:
-    half = arm("half", (1.0, 1.0, 1.0), None)
-    waiting = replace(half.seeds[0], run=run("half", 2, status), values={})
-
-    share = replace(half, seeds=[*half.seeds, waiting]).solved(64, 0.8)
-
-    assert share is not None
-    assert (share.mean, share.n) == (0.5, 2)
-    assert replace(half, seeds=[waiting]).solved(64, 0.8) is None
+    assert counts([task(LOST, WINNER)]) == ("4 confirming runs; 2 of them ended without numbers")
 
 
 def test_a_bimodal_arm_falls_by_its_mean_and_shows_its_share() -> None:
-    assert reach_of(BIMODAL, panel(BIMODAL), 0.8) == Reach(True, 16, 32, 0.5)
+    assert BIMODAL.reach(0.8) == Reach(True, 16, 32, 0.5)
     share = BIMODAL.solved(32, 0.8)
     assert share is not None
     assert share.mean == 0.5
-
-
-def test_one_seed_has_a_mean_and_no_interval() -> None:
-    lone = arm("lone", (1.0, 0.9, 0.85))
-    interval = lone.interval("skill", 64)
-    assert interval is not None
-    assert (interval.mean, interval.low) == (0.85, None)
 
 
 def test_names_are_read_aloud() -> None:
@@ -206,12 +172,11 @@ def test_names_are_read_aloud() -> None:
 
 
 def test_runs_to_come_are_no_runs_that_ended_without_numbers() -> None:
-    waiting = replace(WINNER.seeds[1], run=replace(WINNER.seeds[1].run, status="planned"))
-    told = counts(findings(panel(replace(WINNER, seeds=[WINNER.seeds[0], waiting]))))
+    told = counts([task(further("rope", (1.0, 0.99, 0.95), "planned"))])
     assert told == "1 confirming run; 1 still to be done"
 
 
 def test_before_the_first_confirming_run_nothing_is_said_to_fall_short() -> None:
-    told = reaches(findings(panel(Arm("rope", []), Arm("learned", []))))
+    told = reaches([task(further("rope"), further("learned"))], [])
 
     assert told == "on shift, no confirming run is over yet."
