@@ -14,10 +14,11 @@ from store import Ledger, PlannedRun, Results
 from store.maintenance import check
 from studies.bundle.check import check_bundle
 from studies.cli.app import app
-from studies.cli.command import read_plan
 from studies.execution.scheduler import Scheduler
 from studies.execution.trials import Trials
 from studies.experiment.freeze import freeze
+from studies.experiment.load import Typed, load_draft
+from studies.experiment.resolve import resolve
 from studies.experiment.study_file import read_study
 from tests.studies.stored_models import Desk
 
@@ -48,8 +49,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     folder = tmp_path_factory.mktemp("desk")
     file = folder / "mine.yaml"
     file.write_text(STUDY)
-    made = read_plan(read_study(file), [])
-    made.provenance["command"] = [str(file)]
+    study = read_study(file)
+    made = resolve(load_draft(study, Typed()))
     desk, trials = Desk(folder), Trials(f"sqlite:///{folder / 'sandbox.db'}")
     scheduler = Scheduler(made, desk.ledger, trials)
     freeze(made, desk.ledger, Results(desk.url), [])
