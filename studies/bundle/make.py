@@ -2,12 +2,13 @@
 
 import json
 import re
+import shlex
 import shutil
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from io import StringIO
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from ruamel.yaml import YAML
@@ -67,13 +68,10 @@ def _fill(plan: Plan, storage: str, bundle: Path) -> None:
         write_configs(runs, bundle)
         write_plan(plan, results, bundle)
         write_environment(runs, results, bundle)
-        text = text_of(
-            plan,
-            database.name,
-            command_of(gather(plan, results)),
-            results,
-            bring_sources(plan, bundle),
-        )
+        copied = bring_sources(plan, bundle)
+        command = with_copies(command_of(gather(plan, results)), copied)
+        plugins = sorted(copied[one] for one in plugin_files(plan) if one in copied)
+        text = text_of(plan, database.name, command, results, plugins)
     (bundle / "README.md").write_text(text, encoding="utf-8")
     make_report(plan, url_of(database), bundle / "report", shown=f"sqlite:///{database.name}")
     write_manifest(bundle)
@@ -158,16 +156,15 @@ def _write_json(file: Path, data: Any) -> None:
     file.write_text(text + "\n", encoding="utf-8")
 
 
-def bring_sources(plan: Plan, bundle: Path) -> list[str]:
+def bring_sources(plan: Plan, bundle: Path) -> dict[Path, str]:
     """Copy the study's file, its settings and its plug-ins, those that are still there.
 
-    A plug-in below the study's file lies as far below its copy. Returns the copies of plug-ins, as
-    paths seen from the bundle.
+    A plug-in below the study's file lies as far below its copy. Returns the copies, as paths seen
+    from the bundle, by the file that each is a copy of.
     """
     above = Path(plan.files["study"]).parent if "study" in plan.files else None
-    plugins = [Path(one["file"]) for one in plan.plugins if one["spec"].endswith(".py")]
     copied: dict[Path, str] = {}
-    for file in dict.fromkeys([*map(Path, plan.files.values()), *plugins]):
+    for file in dict.fromkeys([*map(Path, plan.files.values()), *plugin_files(plan)]):
         if not file.is_file():
             continue
         below = above is not None and file.is_relative_to(above)
@@ -177,7 +174,26 @@ def bring_sources(plan: Plan, bundle: Path) -> list[str]:
         copied[file] = f"{FOLDER}/{place}"
         (bundle / copied[file]).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, bundle / copied[file])
-    return sorted(copied[one] for one in plugins if one in copied)
+    return copied
+
+
+def plugin_files(plan: Plan) -> list[Path]:
+    """The files that register parts of the study."""
+    return [Path(one["file"]) for one in plan.plugins if one["spec"].endswith(".py")]
+
+
+def with_copies(command: str, copied: Mapping[Path, str]) -> str:
+    """A command that names the copies in place of the files that it was typed with."""
+
+    def seen(word: str) -> str:
+        option, is_option, path = word.rpartition("=")
+        typed = PurePath(*(one for one in PurePath(path).parts if one != ".."))
+        for file, copy in copied.items():
+            if file.match(str(typed)):
+                return f"{option}{is_option}{copy}"
+        return word
+
+    return shlex.join(map(seen, shlex.split(command)))
 
 
 def write_manifest(folder: Path) -> None:

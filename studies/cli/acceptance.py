@@ -173,7 +173,7 @@ def _done(draft: "Draft", plan: "Plan", storage: str, device: str) -> "Run":
     [cell] = plan.cells()
     planned = [
         replace(run, environment_id=number, provenance={**noted, **run.provenance})
-        for run in plan.confirming(cell, {})
+        for run in plan.confirming(cell, plan[cell].tries[0].setting)
     ]
     ids = ledger.plan(planned)
     ledger.recover(ids, is_alive)

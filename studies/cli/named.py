@@ -75,7 +75,7 @@ def is_module(name: str) -> bool:
     return hasattr(importlib.import_module(module), "STUDY")
 
 
-def refuse_our_name(study: Study) -> None:
+def refuse_our_name(study: "Study") -> None:
     """Refuse a user's study that is named as one of ours: their runs would be one study.
 
     Raises:

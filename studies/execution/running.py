@@ -110,7 +110,6 @@ class _Work:
         """Plan the runs of a plan, and do those that are missing."""
         call = self.call
         tell_namesake(study, self.ledger.describe_study(plan.study, plan.text))
-        self.ledger.keep_plan(plan.study, plan.to_data())
         self.trials = self.trials or Trials(call.storage)
         scheduler = Scheduler(plan, self.ledger, self.trials, self._origin(study))
         scheduler.recover([arm for arm in call.rerun if arm in plan.arms])

@@ -38,7 +38,7 @@ class Scheduler:
 
     Args:
         plan: The study.
-        ledger: Where its runs are planned.
+        ledger: Where the plan is kept and its runs are planned.
         trials: Optuna's mirror of its tuning runs.
         origin: What is noted with the runs that are planned now.
     """
@@ -48,6 +48,7 @@ class Scheduler:
     ) -> None:
         self.plan, self.ledger, self.trials = plan, ledger, trials
         self.origin = origin or Origin()
+        ledger.keep_plan(plan.study, plan.to_data())
         self.tuning = self.submit({cell: plan.tuning(cell) for cell in plan.cells()})
         self.confirming: dict[Cell, list[int]] = {}
         self.chosen: dict[Cell, Chosen] = {}

@@ -23,6 +23,7 @@ from pydantic import TypeAdapter
 
 from registry.config import hash_of
 from registry.errors import UnknownNameError
+from store.errors import StoreError
 from store.records import Component, PlannedRun
 from studies.experiment.hypothesis import Hypothesis
 from studies.experiment.match import Costs, Match
@@ -362,9 +363,12 @@ def latest_plan(results: "Results", study: str) -> Plan:
     """The plan of the latest call of a study that is stored.
 
     Raises:
-        UnknownNameError: If no call of a study of this name is stored.
+        UnknownNameError: If no study of this name is stored.
+        StoreError: If it was stored without a plan.
     """
     found = results.plans(study)
+    if not found and study in results.studies():
+        raise StoreError(f"{study} has no stored plan: its runs were not planned by a study")
     if not found:
         raise UnknownNameError("study with runs", study, list(results.studies()))
     return Plan.from_data(found[-1].plan)

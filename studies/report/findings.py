@@ -12,6 +12,7 @@ from studies.analysis.search import best, points
 from studies.analysis.summaries import overall
 from studies.analysis.verdicts import Frozen, verdicts
 from studies.experiment.freeze import SELECTION, frozen_for, kept_for
+from studies.experiment.study import Line
 from studies.report.provenance import command_of, differences, provenance, shared
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from studies.analysis.summaries import Overall
     from studies.analysis.verdicts import Verdict
     from studies.experiment.plan import Plan
-    from studies.experiment.study import Line
 
 NOTHING = Frozen((), ())
 """Where no protocol was frozen every hypothesis is exploratory."""
@@ -56,7 +56,7 @@ class Findings:
     command: str
     sources: list[str]
     selection: str = SELECTION["lowest"]
-    lines: list["Line"] = field(default_factory=list["Line"])
+    lines: list[Line] = field(default_factory=list[Line])
     overall: list["Overall"] = field(default_factory=list["Overall"])
     front: Front | None = None
 

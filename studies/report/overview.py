@@ -128,13 +128,13 @@ def entries(storages: Iterable[str], wanted: Sequence[str] = ()) -> list[Entry]:
 
     Raises:
         ConfigError: If two databases hold one study.
-        StoreError: If a database is missing.
+        StoreError: If a database is missing, or holds a study without its plan.
     """
     found: dict[str, tuple[str, Entry]] = {}
     for storage in storages:
         with closing(Results(storage)) as results:
             names = [one for one in results.studies() if not wanted or one in wanted]
-            plans = [latest_plan(results, one) for one in names if results.plans(one)]
+            plans = [latest_plan(results, one) for one in names]
         for plan in plans:
             name = plan.study
             if name in found:

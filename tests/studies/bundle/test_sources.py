@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from studies.bundle.make import bring_sources
+from studies.bundle.make import bring_sources, with_copies
 from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
 from studies.experiment.plan import Plan
@@ -31,7 +31,11 @@ def test_copies_of_files_of_one_name_lie_apart(
 
     brought = bring_sources(made, tmp_path / "bundle")
 
-    assert brought == ["sources/_parts.py", "sources/parts.py"]
+    assert brought == {
+        tmp_path / "wide.yaml": "sources/wide.yaml",
+        tmp_path / "a/parts.py": "sources/parts.py",
+        tmp_path / "b/parts.py": "sources/_parts.py",
+    }
     copies = {file.name: file.read_text() for file in (tmp_path / "bundle/sources").iterdir()}
     assert copies == {
         "wide.yaml": "wide.yaml",
@@ -52,7 +56,9 @@ def test_what_a_file_imports_lies_as_far_below_its_copy(tmp_path: Path) -> None:
         plan(files, folder / "parts/mine.py", folder / "../above.py"), tmp_path / "bundle"
     )
 
-    assert brought == ["sources/above.py", "sources/parts/mine.py"]
+    assert list(brought.values()) == [
+        *("sources/mine.yaml", "sources/parts/mine.py", "sources/above.py")
+    ]
     found = (tmp_path / "bundle").rglob("*.*")
     copies = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in found}
     assert copies == {
@@ -62,7 +68,25 @@ def test_what_a_file_imports_lies_as_far_below_its_copy(tmp_path: Path) -> None:
     }
 
 
+def test_the_command_of_a_bundle_names_the_copies_and_stays_as_it_is_else() -> None:
+    copied = {
+        Path("/at/home/wide.yaml"): "sources/wide.yaml",
+        Path("/at/home/a/parts.py"): "sources/parts.py",
+        Path("/at/home/b/parts.py"): "sources/_parts.py",
+    }
+    typed = (
+        "python -m studies.run --config wide.yaml --import=../home/a/parts.py --import=b/parts.py "
+        "--import ./a/parts.py --arms=rope --set=task=shift --report a"
+    )
+
+    assert with_copies(typed, copied) == (
+        "python -m studies.run --config sources/wide.yaml --import=sources/parts.py "
+        "--import=sources/_parts.py --import sources/parts.py --arms=rope --set=task=shift "
+        "--report a"
+    )
+
+
 def test_a_study_without_files_and_one_whose_files_are_gone_bring_none(tmp_path: Path) -> None:
-    assert bring_sources(plan({}), tmp_path) == []
-    assert bring_sources(plan({"settings": tmp_path / "gone.yaml"}), tmp_path) == []
+    assert bring_sources(plan({}), tmp_path) == {}
+    assert bring_sources(plan({"settings": tmp_path / "gone.yaml"}), tmp_path) == {}
     assert list(tmp_path.iterdir()) == []
