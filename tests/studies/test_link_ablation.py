@@ -1,12 +1,14 @@
 """The study of link ablation: its plan, and its smallest budget done in this process."""
 
+from typing import get_args
+
 import pytest
 import torch
 
 from studies.experiment.draft import Draft
 from studies.experiment.load import Typed, load_draft
 from studies.link_ablation import ARMS, METRICS, STUDY
-from studies.links.choices import CHOICES
+from studies.links.choices import Choice
 from studies.training.execute import execute, forget
 from studies.training.outcome import Outcome
 
@@ -32,7 +34,7 @@ def test_every_panel_has_contrasts_that_change_one_thing() -> None:
 
 
 def test_every_choice_of_links_is_an_arm() -> None:
-    assert {one["perform.choice"] for one in ARMS.values()} == set(CHOICES)
+    assert {one["perform.choice"] for one in ARMS.values()} == set(get_args(Choice))
 
 
 def test_beside_a_control_of_matched_weight_stands_that_it_may_reach_less(smoke: Draft) -> None:

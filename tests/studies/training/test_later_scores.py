@@ -16,7 +16,7 @@ from studies.analysis.verdicts import verdicts
 from studies.experiment.freeze import frozen_for
 from studies.seeds import Seeds
 from studies.training.evaluation import MEASURES
-from studies.training.posthoc import Asked, add_later_scores, measure
+from studies.training.saved_models import Asked, add_later_scores, measure
 from tests.messages import Messages
 from tests.studies.stored_models import Desk, copied, done_in, plan
 
