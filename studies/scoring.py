@@ -1,7 +1,8 @@
 """From the answers of a model to numbers: its logits, which of them are right, what they cost."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,6 +134,17 @@ def judged(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """Which targets are scored, and which of them the logits of each answer get right."""
     scored = targets != UNSCORED
     return scored, (logits.argmax(dim=-1) == targets) & scored
+
+
+@contextmanager
+def hooked(modules: Iterable[nn.Module], hook: Callable[..., None]) -> Iterator[None]:
+    """Call a hook after each forward of some modules."""
+    handles = [module.register_forward_hook(hook) for module in modules]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def batch_loss(

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from studies.probes.probe import Probe, ProbeContext, blocks_of
-from studies.scoring import Measured
+from studies.scoring import Measured, hooked
 
 
 class ActivationScale(Probe):
@@ -40,19 +40,7 @@ class ActivationScale(Probe):
             states: Tensor = output[0] if isinstance(output, tuple) else output
             scales.append(states[batch.keep].double().square().mean().sqrt().item())
 
-        layers = dict.fromkeys(blocks_of(context.model, self.name))
-        handles = [layer.register_forward_hook(note) for layer in layers]
-        try:
+        with hooked(dict.fromkeys(blocks_of(context.model, self.name)), note):
             context.model(batch.tokens)
-        finally:
-            for handle in handles:
-                handle.remove()
         for layer, scale in enumerate(scales):
-            yield Measured(
-                "validation",
-                context.longest_trained,
-                "activation_scale",
-                self.examples,
-                scale,
-                bin=layer,
-            )
+            yield context.measured("activation_scale", self.examples, scale, layer)

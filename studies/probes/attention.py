@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 import torch
-from einops import rearrange, repeat
+from einops import repeat
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -54,7 +54,7 @@ class Attention(Probe):
             top = found.double().amax(dim=-1)
             for metric, value in (("attention_entropy", entropy), ("attention_top", top)):
                 mean = _over_real(value, batch.keep)
-                yield self._told(context, metric, mean, layer)
+                yield context.measured(metric, self.examples, mean, layer)
             yield from self._at_offsets(context, layer, found.double(), batch.keep)
 
     def _at_offsets(
@@ -69,12 +69,8 @@ class Attention(Probe):
         for offset in range(-far, far + 1) if far else ():
             on = torch.diagonal(weights, offset, dim1=-2, dim2=-1)
             queries = keep[:, max(0, -offset) : seq - max(0, offset)]
-            yield self._told(context, f"attention_offset.{layer}", _over_real(on, queries), offset)
-
-    def _told(self, context: ProbeContext, metric: str, value: float, where: int) -> Measured:
-        return Measured(
-            "validation", context.longest_trained, metric, self.examples, value, bin=where
-        )
+            mean = _over_real(on, queries)
+            yield context.measured(f"attention_offset.{layer}", self.examples, mean, offset)
 
 
 def _over_real(
@@ -82,10 +78,4 @@ def _over_real(
 ) -> float:
     """The mean over heads and real queries."""
     real = repeat(keep, "batch query -> batch heads query", heads=values.shape[1])
-    return (
-        rearrange(values, "batch heads query -> (batch heads query)")[
-            rearrange(real, "batch heads query -> (batch heads query)")
-        ]
-        .mean()
-        .item()
-    )
+    return values[real].mean().item()

@@ -38,9 +38,7 @@ class GradientNorms(Probe):
         self.only, self.examples = only, examples
 
     def measure(self, context: ProbeContext) -> Iterable[Measured]:
-        squares: dict[int | None, Tensor] = defaultdict(
-            lambda: torch.zeros((), dtype=torch.float64)
-        )
+        squares: dict[int | None, Tensor] = defaultdict(lambda: torch.zeros(()).double())
         named = {
             name: one
             for name, one in context.model.named_parameters()
@@ -57,11 +55,4 @@ class GradientNorms(Probe):
             if gradient is not None and (found or not layered):
                 squares[int(found[1]) if found else None] += gradient.double().square().sum().cpu()
         for layer, square in sorted(squares.items(), key=lambda pair: pair[0] or 0):
-            yield Measured(
-                "validation",
-                context.longest_trained,
-                "gradient_norm",
-                self.examples,
-                square.sqrt().item(),
-                bin=layer,
-            )
+            yield context.measured("gradient_norm", self.examples, square.sqrt().item(), layer)

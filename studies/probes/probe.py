@@ -53,6 +53,10 @@ class ProbeContext:
             drawn.tokens.to(self.device), drawn.targets.to(self.device), drawn.keep.to(self.device)
         )
 
+    def measured(self, metric: str, n: int, value: float, bin: int | None) -> Measured:
+        """A number of a batch of the longest trained length."""
+        return Measured("validation", self.longest_trained, metric, n, value, bin=bin)
+
     def answered(self, length: int) -> Iterator[tuple[Batch, Tensor, Tensor]]:
         """The test set of a length, batch by batch, with which answers are scored and right."""
         evaluation = self.config.evaluation

@@ -28,9 +28,6 @@ class ScoresByDistance(ScoresByBin):
     metrics: ClassVar[tuple[str, ...] | None] = ("accuracy_by_distance",)
     metric: ClassVar[str] = "accuracy_by_distance"
 
-    def __init__(self, steps: tuple[int, ...] = ()) -> None:
-        super().__init__(steps)
-
     def count(
         self, context: ProbeContext, batch: Batch, scored: Tensor, right: Tensor
     ) -> tuple[Counts, Counts]:

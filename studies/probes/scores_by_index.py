@@ -26,9 +26,6 @@ class ScoresByIndex(ScoresByBin):
     metrics: ClassVar[tuple[str, ...] | None] = ("accuracy",)
     metric: ClassVar[str] = "accuracy"
 
-    def __init__(self, steps: tuple[int, ...] = ()) -> None:
-        super().__init__(steps)
-
     def count(
         self, context: ProbeContext, batch: Batch, scored: Tensor, right: Tensor
     ) -> tuple[Counts, Counts]:

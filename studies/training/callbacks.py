@@ -72,9 +72,10 @@ class StoppingCriterion:
         return self._time(float(self.training.last_step), met=False, imputed=True)
 
     def _time(self, step: float, met: bool, imputed: bool = False) -> list[Measured]:
+        if self.training.until is None:
+            return []
         longest = self.training.train_lengths[1]
-        time = Measured("train", longest, "steps_to_fit", 1, step, int(met), imputed=imputed)
-        return [] if self.training.until is None else [time]
+        return [Measured("train", longest, "steps_to_fit", 1, step, int(met), imputed=imputed)]
 
 
 def checkpoints(steps: int, count: int) -> list[int]:
@@ -90,15 +91,10 @@ class Callbacks:
         self.model, self.task, self.work = model, task, work
         self.criterion = StoppingCriterion(task, training, work.seeds, work.device)
         self.checkpoints = checkpoints(training.steps, evaluation.checkpoints)
+        self.context = ProbeContext(model, task, work.config, work.seeds, work.device)
         self.probes: list[Probe] = [probe_of(chosen) for chosen in evaluation.probes]
         self.points: list[Point] = []
         self.scores: list[Measured] = []
-
-    @property
-    def context(self) -> ProbeContext:
-        """What a probe sees."""
-        config, work = self.work.config, self.work
-        return ProbeContext(self.model, self.task, config, work.seeds, work.device)
 
     def before(self) -> None:
         """Look at the model as it was initialized."""

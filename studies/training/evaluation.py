@@ -7,7 +7,6 @@ from functools import cached_property
 import torch
 import torch.nn.functional as F
 from einops import rearrange
-from jaxtyping import Bool
 from torch import Tensor, nn
 
 from store.metrics import SCORED, metric_of
@@ -30,11 +29,6 @@ class Answers:
         self.scored, self.right = judged(self.logits, targets)
 
     @cached_property
-    def asked(self) -> Bool[Tensor, " batch"]:
-        """The sequences in which something is scored."""
-        return rearrange(self.scored, "batch ... -> batch (...)").any(dim=-1)
-
-    @cached_property
     def number(self) -> int:
         """How many answers are scored."""
         return int(self.scored.sum())
@@ -44,11 +38,9 @@ class Answers:
 class Measure:
     """How a metric is computed at a length.
 
-    Args:
-        count: Of a batch, how many things the metric is a mean over, and their sum.
-        value: Of their mean over all batches and the floor at that length.
-        counts_right: Is the sum the number of those that are right, which is stored too?
-        at_checkpoints: Is it kept as a curve where a training has checkpoints?
+    `count` tells how many things of a batch it is a mean over, and their sum, which is stored too
+    where it counts right ones; `value` follows from the mean over all batches and the floor at that
+    length. A metric that is kept `at_checkpoints` is a curve there.
     """
 
     count: Callable[[Answers], Counted]
@@ -64,8 +56,9 @@ def right_answers(answers: Answers) -> tuple[int, int]:
 
 def right_sequences(answers: Answers) -> tuple[int, int]:
     """How many sequences have a scored answer, and in how many of them all are right."""
+    asked = rearrange(answers.scored, "batch ... -> batch (...)").any(dim=-1)
     right = rearrange(answers.right | ~answers.scored, "batch ... -> batch (...)").all(dim=-1)
-    return int(answers.asked.sum()), int((right & answers.asked).sum())
+    return int(asked.sum()), int((right & asked).sum())
 
 
 def negative_log_likelihood(answers: Answers) -> tuple[int, float]:

@@ -13,13 +13,13 @@ from torch import nn
 from registry.errors import ConfigError, Problem
 from studies.scoring import FixedSets
 from studies.tasks.task import Task
-from studies.training import references
 from studies.training.callbacks import Callbacks
 from studies.training.data import trained_lengths
 from studies.training.evaluation import evaluate, of_nothing_learned, validation_lengths
 from studies.training.loop import Curves, DivergedError, train
 from studies.training.models import build_model, width_of
 from studies.training.outcome import Measured, Outcome, Work
+from studies.training.references import function_of
 from studies.training.settings import RunConfig, task_of
 from variants.masks import CONVENTION
 
@@ -39,20 +39,16 @@ def execute(
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     work = Work(config, replicate, device, after_step, between_batches)
-    outcome = _perform(work)
+    if config.perform is None:
+        outcome = train_and_score(work)
+    else:
+        outcome = function_of(config.perform.name)(work, **config.perform.options())
     outcome.wall_seconds = time.perf_counter() - wall
     outcome.cpu_seconds = time.process_time() - cpu
     outcome.provenance = {**_facts(work), **outcome.provenance}
     if device.type == "cuda":
         outcome.peak_bytes = torch.cuda.max_memory_allocated(device)
     return outcome
-
-
-def _perform(work: Work) -> Outcome:
-    chosen = work.config.perform
-    if chosen is None:
-        return train_and_score(work)
-    return references.function_of(chosen.name)(work, **chosen.options())
 
 
 def _facts(work: Work) -> dict[str, Any]:

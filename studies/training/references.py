@@ -55,22 +55,21 @@ def function_of(name: str) -> Callable[..., Any]:
         ConfigError: If its module cannot be imported or holds no such function.
     """
     _, _, attribute = name.rpartition(":")
-    found = getattr(module_of(name), attribute, None)
+    found = getattr(_module_of(name), attribute, None)
     if not callable(found):
         rule = f"{name.rpartition(':')[0]} holds no function {attribute!r}"
         raise ConfigError([Problem("", rule, name)])
     return found
 
 
-def module_of(name: str) -> ModuleType:
-    """The module that holds the function of this name."""
-    return sys.modules[load(name.rpartition(":")[0]).module]
-
-
 def source_of(name: str) -> Module:
     """The module that holds the function of this name, and its file."""
-    module = module_of(name)
+    module = _module_of(name)
     return Module(module.__name__, Path(str(module.__file__)))
+
+
+def _module_of(name: str) -> ModuleType:
+    return sys.modules[load(name.rpartition(":")[0]).module]
 
 
 @cache
@@ -80,9 +79,7 @@ def _schema(name: str, given: tuple[str, ...]) -> type[Choice]:
     fields: dict[str, Any] = {"name": (Literal[name], ...)}
     parameters = inspect.signature(function).parameters
     for option, parameter in parameters.items():
-        if option in given:
-            continue
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        if option in given or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[option] = (hints.get(option, Any), default)
