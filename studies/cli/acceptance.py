@@ -27,6 +27,8 @@ from studies.experiment.study import Study
 
 if TYPE_CHECKING:
     from store.records import Run
+    from studies.experiment.draft import Draft
+    from studies.experiment.load import Typed
     from studies.experiment.plan import Plan
 
 LEASE_SECONDS = 3600.0
@@ -60,13 +62,16 @@ def application(study: Study) -> typer.Typer:
             typer.Option("--describe", help="Print the protocol and the checks; do nothing."),
         ] = False,
     ) -> None:
+        from studies.experiment.resolve import resolve
+
         with errors():
-            words = _words(preset, config, model, plugins or [], assignments or [])
-            plan = _planned(study, words)
+            typed = _typed(preset, config, model, plugins or [], assignments or [])
+            draft = _drafted(study, typed)
             if describe:
-                _describe(plan)
+                _describe(draft)
                 return
-            run = _done(plan, storage, device)
+            plan = resolve(draft)
+            run = _done(draft, plan, storage, device)
             failed = _tell(run, storage)
             if report is not None:
                 from studies.report.make import make_report
@@ -78,41 +83,42 @@ def application(study: Study) -> typer.Typer:
     return app
 
 
-def _describe(plan: "Plan") -> None:
+def _describe(draft: "Draft") -> None:
     """Print what is asked of a model, and with which settings."""
     from studies.acceptance_checks.accept import CHECKS
-    from studies.execution.preview import describe_plan
+    from studies.execution import preview
 
-    describe_plan(plan)
+    preview.describe(draft)
     print("\nChecks\n------")
     for check in CHECKS:
         [meaning, *_] = (check.ask.__doc__ or "").splitlines()
         print(f"  {check.layer}: {check.name.replace('_', ' ')}\n    {meaning}")
 
 
-def _planned(study: Study, words: Sequence[str]) -> "Plan":
-    """The plan of one run, from words that any study understands, kept with the run.
+def _drafted(study: Study, typed: "Typed") -> "Draft":
+    """The draft of one run.
 
     Raises:
         ConfigError: If what was typed breaks a rule.
     """
-    from studies.cli.command import read_plan
+    from studies.experiment.load import load_draft
 
-    plan = read_plan(study, words)
-    told = [word for one in _read_at_an_end(plan) for word in ("--set", one)]
-    plan = read_plan(study, [*words, *told]) if told else plan
-    return replace(plan, provenance={**plan.provenance, "command": [*words, *told]})
+    draft = load_draft(study, typed)
+    further = _read_at_an_end(draft)
+    assignments = [*typed.assignments, *further]
+    return load_draft(study, replace(typed, assignments=assignments)) if further else draft
 
 
-def _words(
+def _typed(
     preset: str,
     config: Path | None,
     model: str | None,
     plugins: Sequence[str],
     assignments: Sequence[str],
-) -> list[str]:
-    """What was typed, in words that any study understands; the file of an encoder is read here."""
+) -> "Typed":
+    """What was typed, as any study takes it; the file of an encoder is read here."""
     from registry.yaml_file import read_yaml
+    from studies.experiment.load import Typed
     from studies.experiment.overlays import ROOTS
 
     given = {} if config is None else read_yaml(config)
@@ -120,18 +126,18 @@ def _words(
     encoder = given if given and not settings else {"preset": preset}
     named = f"encoder={json.dumps(encoder)}" if model is None else f"model={model}"
     leading = [] if settings and ("encoder" in given or "model" in given) else [named]
-    return [
-        *(["--config", str(config)] if settings else []),
-        *(word for plugin in plugins for word in ("--import", plugin)),
-        *(word for one in (*leading, *assignments) for word in ("--set", one)),
-    ]
+    return Typed(
+        config=config if settings else None,
+        assignments=[*leading, *assignments],
+        plugins=plugins,
+    )
 
 
-def _read_at_an_end(plan: "Plan") -> list[str]:
+def _read_at_an_end(draft: "Draft") -> list[str]:
     """What lets a causal encoder see what it answers, and any give one answer a sequence."""
     from registry.choices import build_mask
 
-    config = plan.config(plan.cells()[0])
+    config = draft.config(draft.cells()[0])
     if config.encoder is None or config.task is None or "answer_at" not in config.task.options():
         return []
     ahead = build_mask(config.encoder.mask).looks_ahead()
@@ -144,7 +150,7 @@ def _per_token(config: Any) -> bool:
     return config.encoder.readout.name == "tokens"
 
 
-def _done(plan: "Plan", storage: str, device: str) -> "Run":
+def _done(draft: "Draft", plan: "Plan", storage: str, device: str) -> "Run":
     """Do the run in this process, anew if it was done before, and store it."""
     import torch
 
@@ -159,13 +165,16 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
 
     chosen: Any = device_named(device)
     ledger = Ledger.create(storage)
-    ledger.describe_study(plan.study.name, plan.study.text)
+    ledger.describe_study(plan.study, plan.text)
+    ledger.keep_plan(plan.study, plan.to_data())
     facts = {"torch": device_facts(chosen), "threads": THREADS}
     number = ledger.environment(environment_facts(facts))
-    provenance = {**plan.provenance, "git": git_facts(Path(__file__).parent), "device": chosen}
-    plan = replace(plan, environment_id=number, provenance=provenance)
+    noted = {"git": git_facts(Path(__file__).parent), "device": chosen, "command": sys.argv[1:]}
     [cell] = plan.cells()
-    planned = list(plan.confirming(cell, {}))
+    planned = [
+        replace(run, environment_id=number, provenance={**noted, **run.provenance})
+        for run in plan.confirming(cell, plan[cell].tries[0].setting)
+    ]
     ids = ledger.plan(planned)
     ledger.recover(ids, is_alive)
     ledger.reset(ids, FINISHED)
@@ -176,7 +185,7 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
         raise WorkerError("another process is checking this model; wait for it to end")
     try:
         with threads(THREADS):
-            outcome = execute(plan.config(cell), claim.run.seed, torch.device(chosen), _counting())
+            outcome = execute(draft.config(cell), claim.run.seed, torch.device(chosen), _counting())
     except KeyboardInterrupt:
         ledger.release(claim)
         raise typer.Exit(INTERRUPTED) from None

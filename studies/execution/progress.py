@@ -104,7 +104,7 @@ class Display:
         shown = ""
         for cell, tuning in progress.tuning.items():
             confirming = progress.confirming.get(cell, [])
-            waiting = self.plan.settings.study.seeds - len(confirming)
+            waiting = self.plan.protocol.seeds - len(confirming)
             confirm = _signs([*confirming, *["planned"] * waiting])
             table.add_row(
                 "" if cell.task == shown else cell.task, cell.arm, _signs(tuning), confirm

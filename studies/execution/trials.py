@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import optuna
 
     from store.records import Run
-    from studies.analysis.search import Point
-    from studies.experiment.pareto import Direction
+    from studies.experiment.search import Point
+    from studies.experiment.settings import Direction
 
 RATE = "training.learning_rate"
 RATES = (1e-9, 1e3)

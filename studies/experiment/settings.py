@@ -21,7 +21,6 @@ from studies.experiment.arms import Arm, crossed, read_arms, read_factors
 from studies.experiment.hypothesis import LARGEST_FAMILY, Hypothesis
 from studies.experiment.match import Match, read_match
 from studies.experiment.overlays import each_told, leaves, merge, nested, refuse_other_roots
-from studies.experiment.pareto import Direction
 from studies.training.settings import (
     Count,
     Evaluation,
@@ -36,6 +35,7 @@ from studies.training.settings import (
     some,
 )
 
+Direction = Literal["maximize", "minimize"]
 PARAMETERS = "parameters"
 """The objective that is the number of parameters; all others are metrics."""
 

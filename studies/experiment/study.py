@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from store.records import Run
     from studies.experiment.arms import Arm
     from studies.experiment.overlays import Layer
     from studies.experiment.settings import Settings
@@ -48,7 +47,10 @@ class Budget:
 
 @dataclass(frozen=True)
 class Line:
-    """What a run found out in words: what was asked, the outcome in a word or two, the detail."""
+    """What a run found out in words: what was asked, the outcome in a word or two, the detail.
+
+    A run keeps such lines as `lines` in its provenance; a report shows them.
+    """
 
     asked: str
     outcome: str
@@ -64,10 +66,6 @@ def _nothing(arm: "Arm", settings: "Settings") -> str:
 
 
 def _nothing_to_note(plan: Any) -> Sequence[str]:
-    return ()
-
-
-def _wordless(run: "Run") -> Sequence[Line]:
     return ()
 
 
@@ -87,7 +85,6 @@ class Study:
         metrics: What its tables show of a way to do runs that measures much, each with its title;
             by default everything that is measured on tests.
         beside: Metrics of which a reader needs the means of both arms beside each verdict.
-        lines: What a run found out in words, for its report.
         remark: A remark that belongs beside every result of an arm, or "".
         plugins: Files and modules that register what it needs, for its workers too.
         file: The file that describes it, where that is no module.
@@ -106,7 +103,6 @@ class Study:
     remark: Callable[["Arm", "Settings"], str] = _nothing
     metrics: Mapping[str, str] = field(default_factory=dict[str, str])
     beside: tuple[str, ...] = ()
-    lines: Callable[["Run"], Sequence[Line]] = _wordless
     plugins: tuple[str, ...] = ()
     file: Path | None = None
     called: str = ""

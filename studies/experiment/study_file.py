@@ -7,6 +7,7 @@ from typing import Any
 
 from registry.errors import ConfigError, Problem, missing, unknown_key
 from registry.yaml_file import read_yaml
+from studies.experiment.load import Typed, load_draft
 from studies.experiment.overlays import ROOTS, Layer, not_a_mapping
 from studies.experiment.overrides import lay_over, without
 from studies.experiment.study import Budget, Study
@@ -37,12 +38,10 @@ def read_study(file: Path) -> Study:
 
 def _deeper(file: Path, data: Mapping[str, Any], problems: Sequence[Problem]) -> list[Problem]:
     """What else is wrong in a file that does not describe a study: names that nobody knows."""
-    from studies.experiment.load_plan import ready
-
     sound = without(data, [problem.key.split(".") for problem in problems])
     try:
         study = _study(file, {"name": "?", "question": "?", **sound})
-        ready(study, study.default_budget, {}, None, study.plugins, ())
+        load_draft(study, Typed())
     except ConfigError as error:
         return [problem for problem in error.problems if problem.code.startswith("unknown")]
     return []

@@ -1,51 +1,66 @@
-"""From the words of a call to a checked plan."""
+"""From what was typed to a checked draft of a study."""
 
-import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from registry.errors import ConfigError, Problem, UnknownNameError
 from registry.plugins import Plugin, load
+from studies.experiment.draft import Draft
 from studies.experiment.overrides import as_written, try_to_gather
-from studies.experiment.plan import Plan
 from studies.experiment.study import Study
-from studies.experiment.validate import never_asked, plan_problems
+from studies.experiment.validate import draft_problems, never_asked
 
 OF_ARMS = "study.arms", "--arms"
 """How the keys of what is wrong with one arm begin."""
 
 
-def ready(
-    study: Study,
-    budget: str,
-    told: Mapping[str, Any],
-    config: Path | None,
-    plugins: Sequence[str],
-    assignments: Sequence[str],
-) -> Plan:
-    """The checked plan of what was typed.
+@dataclass(frozen=True)
+class Typed:
+    """What was typed about a study.
+
+    Args:
+        budget: The name of a budget; None: the default one.
+        config: A YAML file with settings that win over those of the budget.
+        assignments: Settings that win over the file, as `dotted.key=value`.
+        options: Keys of `study` that win over all; those that are None say nothing.
+        plugins: Files and modules that register parts, besides those of the study itself.
+    """
+
+    budget: str | None = None
+    config: Path | None = None
+    assignments: Sequence[str] = ()
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    plugins: Sequence[str] = ()
+
+
+def load_draft(study: Study, typed: Typed) -> Draft:
+    """The checked draft of what was typed.
 
     Raises:
         ConfigError: With everything that is wrong with the settings and with the arms.
         UnknownNameError: If there is no such budget or arm.
     """
+    budget = study.default_budget if typed.budget is None else typed.budget
     if budget not in study.budgets:
         raise UnknownNameError("budget", budget, list(study.budgets))
-    loaded = [_loaded(plugin, study) for plugin in plugins]
-    options = {key: value for key, value in told.items() if value is not None}
-    own = study.budgets[budget].settings
-    found = try_to_gather(own, config, assignments, options, study.budgets[budget].layers)
-    provenance = {
-        "command": sys.argv[1:],
-        "budget": budget,
-        "plugins": [vars(plugin) for plugin in loaded],
-    }
+    plugins = [_loaded(plugin, study) for plugin in (*study.plugins, *typed.plugins)]
+    options = {key: value for key, value in typed.options.items() if value is not None}
+    own = study.budgets[budget]
+    found = try_to_gather(own.settings, typed.config, typed.assignments, options, own.layers)
     problems = [*found.problems, *_of_other_budgets(study, budget)]
     if found.settings is None:
         raise ConfigError(problems)
-    plan = Plan(study, found.settings, provenance=provenance)
-    further = plan_problems(plan) + never_asked(plan, budget)
+    files = {"study": study.file, "settings": typed.config}
+    draft = Draft(
+        study,
+        found.settings,
+        budget,
+        tuple(vars(plugin) for plugin in plugins),
+        {use: str(file.resolve()) for use, file in files.items() if file is not None},
+    )
+    further = draft_problems(draft) + never_asked(draft, budget)
     # A rule may seem broken for what was left out; what an arm says, and names, are wrong anyway.
     problems += [
         as_written(one, found.layers)
@@ -54,7 +69,7 @@ def ready(
     ]
     if problems:
         raise ConfigError(problems)
-    return plan
+    return draft
 
 
 def _loaded(plugin: str, study: Study) -> Plugin:
