@@ -1,8 +1,7 @@
 """Options: each changes something, or is refused."""
 
 # torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import doctest
 import inspect
@@ -13,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from registry.conformance.checks import NotApplicable, insist, promise
+from registry.conformance.checks import NotApplicable, promise, require
 from registry.conformance.subject import HEADS, Subject, is_accepted, moved, ragged, tokens
 from registry.conformance.trial import other_values
 from registry.options import options_of
@@ -40,7 +39,7 @@ def every_option_has_an_effect_or_is_rejected(subject: Subject) -> None:
                 break
         else:
             said = " or ".join(map(repr, accepted))
-            insist(not accepted, f"{name} = {said} changes nothing, and is not rejected")
+            require(not accepted, f"{name} = {said} changes nothing, and is not rejected")
 
 
 SIZES: tuple[dict[str, int], ...] = ({}, {"d_model": 24, "n_heads": 6})
@@ -134,7 +133,7 @@ def the_examples_in_its_docstring_are_true(subject: Subject) -> None:
         raise NotApplicable("its docstring has no examples")
     runner = _Runner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     runner.run(test)
-    insist(not runner.faults, "".join(runner.faults[:1]) + _others(runner.faults))
+    require(not runner.faults, "".join(runner.faults[:1]) + _others(runner.faults))
 
 
 class _Runner(doctest.DocTestRunner):

@@ -1,8 +1,7 @@
 """The part under test, and the small encoders around it."""
 
 # torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -238,9 +237,3 @@ def gradients(encoder: Any, out: Tensor) -> dict[str, Tensor]:
         for path, parameter in encoder.named_parameters()
         if parameter.grad is not None
     }
-
-
-def only_for(condition: Any, why: str) -> None:
-    """Leave the promise, unless it says something about this part."""
-    if not condition:
-        raise NotApplicable(why)

@@ -1,8 +1,7 @@
 """Weights: where they come from, who shares them, what is saved."""
 
 # torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import random
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from registry.build import build_encoder
-from registry.conformance.checks import insist, promise
+from registry.conformance.checks import promise, require
 from registry.conformance.subject import Subject, tokens
 
 
@@ -24,9 +23,9 @@ def one_seed_gives_the_same_weights_whatever_came_before(subject: Subject) -> No
     torch.rand(3)
     random.random()
     again = subject.fresh(seed=1).state_dict()
-    insist(first.keys() == again.keys(), "the names of the weights differ")
+    require(first.keys() == again.keys(), "the names of the weights differ")
     for path, weight in first.items():
-        insist(torch.equal(weight, again[path]), f"{path} differs between two builds of one seed")
+        require(torch.equal(weight, again[path]), f"{path} differs between two builds of one seed")
 
 
 @promise()
@@ -36,7 +35,7 @@ def another_seed_gives_other_weights(subject: Subject) -> None:
         if isinstance(module, nn.Linear | nn.Embedding):
             same = torch.equal(module.weight, dict(other.named_parameters())[f"{path}.weight"])
             spread = module.weight.std() if module.weight.numel() > 1 else torch.tensor(0.0)
-            insist(not same or spread == 0, f"{path} starts the same with every seed")
+            require(not same or spread == 0, f"{path} starts the same with every seed")
 
 
 @promise()
@@ -47,10 +46,10 @@ def no_two_layers_share_or_equal_weights(subject: Subject) -> None:
         for one, other in combinations(map(_named_weights, stack), 2):
             for path in one.keys() & other.keys():
                 first, second = one[path], other[path]
-                insist(first.data_ptr() != second.data_ptr(), f"two layers share {path}")
+                require(first.data_ptr() != second.data_ptr(), f"two layers share {path}")
                 drawn = first.ndim > 1 and first.std() > 0
                 equal = drawn and torch.equal(first, second)
-                insist(not equal, f"two layers start with equal {path}")
+                require(not equal, f"two layers start with equal {path}")
 
 
 def _named_weights(module: nn.Module) -> dict[str, Tensor]:
@@ -65,14 +64,14 @@ def weights_travel_to_a_new_encoder_of_any_length(subject: Subject) -> None:
     expected = old(tokens(2, 7)).hidden
     old(tokens(2, 12))
     saved = {path: weight.clone() for path, weight in old.state_dict().items()}
-    insist(names == set(saved), "a call changes what is saved")
+    require(names == set(saved), "a call changes what is saved")
     new = subject.unused(seed=2)
     new(tokens(2, 3))
     try:
         new.load_state_dict(saved)
     except RuntimeError as error:
-        insist(False, f"a saved state does not fit: {' '.join(str(error).split())}")
-    insist(torch.equal(new(tokens(2, 7)).hidden, expected), "a loaded encoder answers differently")
+        require(False, f"a saved state does not fit: {' '.join(str(error).split())}")
+    require(torch.equal(new(tokens(2, 7)).hidden, expected), "a loaded encoder answers differently")
 
 
 @promise()
@@ -84,7 +83,7 @@ def only_what_training_changes_is_saved(subject: Subject) -> None:
     encoder(tokens(3, 5))
     for path, weight in encoder.state_dict().items():
         fixed = path not in parameters and torch.equal(weight, before[path])
-        insist(not fixed, f"{path} is saved, although nothing ever changes it")
+        require(not fixed, f"{path} is saved, although nothing ever changes it")
 
 
 @promise()
@@ -96,7 +95,7 @@ def every_tensor_moves_with_the_model(subject: Subject) -> None:
         for name, value in vars(module).items():
             if name not in ("_parameters", "_buffers", "_modules"):
                 inside = f"{path}.{name}".lstrip(".")
-                insist(not any(_tensors(value)), f"{inside} holds a tensor that is no buffer")
+                require(not any(_tensors(value)), f"{inside} holds a tensor that is no buffer")
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
@@ -114,7 +113,7 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 def without_biases_there_are_none(subject: Subject) -> None:
     """`bias: false` in the config leaves no bias in any linear map or norm."""
     for path, _ in subject.fresh(bias=False).named_parameters():
-        insist(path.rsplit(".", 1)[-1] != "bias", f"{path} is there although bias is false")
+        require(path.rsplit(".", 1)[-1] != "bias", f"{path} is there although bias is false")
 
 
 EXAMPLES, LENGTH, SYMBOLS = 100, 8, 6
@@ -168,7 +167,7 @@ def it_learns_what_it_can_express(subject: Subject) -> None:
         optimizer.step()
         schedule.step()
         steps += 1
-    insist(loss < 0.05, f"after {steps} steps the loss is {loss.item():.3g}")
+    require(loss < 0.05, f"after {steps} steps the loss is {loss.item():.3g}")
 
 
 def _task_for(subject: Subject):
