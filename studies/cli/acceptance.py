@@ -116,7 +116,7 @@ def _typed(
     plugins: Sequence[str],
     assignments: Sequence[str],
 ) -> "Typed":
-    """What was typed, as any study takes it; the file of an encoder is read here."""
+    """The options as any study takes them; the file of an encoder is read here."""
     from registry.yaml_file import read_yaml
     from studies.experiment.load import Typed
     from studies.experiment.overlays import ROOTS
@@ -134,7 +134,7 @@ def _typed(
 
 
 def _read_at_an_end(draft: "Draft") -> list[str]:
-    """What lets a causal encoder see what it answers, and any give one answer a sequence."""
+    """The settings by which a causal encoder sees its whole input, and any gives one answer."""
     from registry.choices import build_mask
 
     config = draft.config(draft.cells()[0])

@@ -1,7 +1,7 @@
 """Activation scale: how large the residual stream is after each layer."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,14 +18,10 @@ class ActivationScale(Probe):
 
     Source: Xiong et al. 2020, lemma 2 (arXiv:2002.04745), on how the stream of a Pre-LN
     encoder grows with depth.
-
-    Args:
-        examples: Sequences of the batch.
-        steps: After which steps it is measured during training.
     """
 
-    name: ClassVar[str] = "activation_scale"
-    metrics: ClassVar[tuple[str, ...] | None] = ("activation_scale",)
+    name = "activation_scale"
+    metrics = ("activation_scale",)
 
     def __init__(self, examples: int = 64, steps: tuple[int, ...] = ()) -> None:
         super().__init__(steps)

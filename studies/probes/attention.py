@@ -1,7 +1,6 @@
 """Attention: how spread the weights of each layer are, and how far away they look."""
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
 
 import torch
 from einops import repeat
@@ -16,23 +15,15 @@ class Attention(Probe):
     r"""The entropy of the attention weights, their largest share, and where they lie.
 
     For each layer l as bin, averaged over heads and real queries: `attention_entropy`
-    $-\sum_k a_k \ln a_k$ in nats, and `attention_top` $\max_k a_k$. With `offsets`, for each layer
-    l `attention_offset.l`: the mean weight at key - query, with that offset as bin.
+    $-\sum_k a_k \ln a_k$ in nats, and `attention_top` $\max_k a_k$. With `offsets` above 0, for
+    each layer l `attention_offset.l`: the mean weight at key - query, with that offset as bin, on
+    both sides up to `offsets`.
 
     Source: Clark et al. 2019 (arXiv:1906.04341).
-
-    Args:
-        examples: Sequences of the batch, of the longest trained length.
-        offsets: Offsets up to this one, on both sides, are told apart; 0 leaves them out.
-        steps: After which steps it is measured during training.
     """
 
-    name: ClassVar[str] = "attention"
-    metrics: ClassVar[tuple[str, ...] | None] = (
-        "attention_entropy",
-        "attention_top",
-        "attention_offset",
-    )
+    name = "attention"
+    metrics = ("attention_entropy", "attention_top", "attention_offset")
 
     def __init__(self, examples: int = 32, offsets: int = 0, steps: tuple[int, ...] = ()) -> None:
         super().__init__(steps)

@@ -3,7 +3,6 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -22,16 +21,12 @@ class GradientNorms(Probe):
     model without `blocks`, the whole gradient without a bin.
 
     Source: Xiong et al. 2020, theorem 1 (arXiv:2002.04745), about the second matrix of the
-    feed-forward sublayer of the last layer; `only` with a part of its name singles it out.
-
-    Args:
-        only: A part that the names of the parameters have to contain; "" takes all.
-        examples: Sequences of the batch.
-        steps: After which steps it is measured during training.
+    feed-forward sublayer of the last layer; `only` with a part of its name singles it out, as
+    only parameters count whose names contain it.
     """
 
-    name: ClassVar[str] = "gradient_norms"
-    metrics: ClassVar[tuple[str, ...] | None] = ("gradient_norm",)
+    name = "gradient_norms"
+    metrics = ("gradient_norm",)
 
     def __init__(self, only: str = "", examples: int = 64, steps: tuple[int, ...] = ()) -> None:
         super().__init__(steps)

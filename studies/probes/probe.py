@@ -42,9 +42,7 @@ class ProbeContext:
     def batch(self, examples: int, length: int | None = None) -> Batch:
         """Sequences to look at, the same at every call and for every arm of a replicate.
 
-        Args:
-            examples: How many.
-            length: Of each; None: the longest trained length.
+        They have the longest trained length, unless another one is given.
         """
         length = self.longest_trained if length is None else length
         generator = self.seeds.generator("evaluation", "probe", length)
@@ -77,8 +75,9 @@ class Probe(ABC):
     It is asked before the first step, after each of `steps`, and after the last one. What it
     measures before and during training becomes points of curves, `metric[bin]@length` by step;
     what it measures at the end becomes scores as well. The constructor takes the probe's own
-    options, with defaults and annotations; a config accepts exactly these. Most probes measure
-    the same at each of these moments: they define `measure` alone.
+    options, with defaults and annotations; a config accepts exactly these. `examples` is the size
+    of the batch that is looked at. Most probes measure the same at each of these moments: they
+    define `measure` alone.
 
     `metrics` names what it measures, without bins, so that a slip in a hypothesis is seen before
     any training; None: that is not told beforehand.
@@ -115,11 +114,7 @@ class Probe(ABC):
 
 
 def blocks_of(model: nn.Module, name: str) -> nn.ModuleList:
-    """The layers of a model.
-
-    Raises:
-        ValueError: If it has no `blocks`.
-    """
+    """The layers of a model; a ValueError where it has no `blocks`."""
     blocks = getattr(model, "blocks", None)
     if not isinstance(blocks, nn.ModuleList):
         raise ValueError(
@@ -135,10 +130,11 @@ Counts = Mapping[int, int]
 class ScoresByBin(Probe):
     """Accuracy at every tested length, apart for each bin that an answer may be in.
 
-    A length that the model refuses has no bins. Before the first step nothing is measured.
+    A length that the model refuses has no bins. Before the first step nothing is measured. The
+    only one of `metrics` names it.
     """
 
-    metric: ClassVar[str]
+    metrics: ClassVar[tuple[str]]
 
     @abstractmethod
     def count(
@@ -161,4 +157,4 @@ class ScoresByBin(Probe):
                 continue
             for at, n in sorted(asked.items()):
                 share = known[at] / n
-                yield Measured("test", length, self.metric, n, share, known[at], bin=at)
+                yield Measured("test", length, self.metrics[0], n, share, known[at], bin=at)

@@ -1,7 +1,6 @@
 """Scores by link distance: how often an answer is right, by how far away its evidence lies."""
 
 from collections import Counter
-from typing import ClassVar
 
 import torch
 from einops import rearrange
@@ -19,14 +18,10 @@ class ScoresByDistance(ScoresByBin):
     sequence, or one that tells no links, cannot be asked.
 
     Source: Liu et al. 2024 (arXiv:2307.03172), on how the place of the evidence decides.
-
-    Args:
-        steps: After which steps it is measured during training as well.
     """
 
-    name: ClassVar[str] = "scores_by_distance"
-    metrics: ClassVar[tuple[str, ...] | None] = ("accuracy_by_distance",)
-    metric: ClassVar[str] = "accuracy_by_distance"
+    name = "scores_by_distance"
+    metrics = ("accuracy_by_distance",)
 
     def count(
         self, context: ProbeContext, batch: Batch, scored: Tensor, right: Tensor

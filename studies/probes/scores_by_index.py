@@ -1,7 +1,5 @@
 """Scores by index: how often the answer at each place of the output is right."""
 
-from typing import ClassVar
-
 from einops import reduce
 from torch import Tensor
 
@@ -17,14 +15,10 @@ class ScoresByIndex(ScoresByBin):
     answers of one place count together. A length that the model refuses has no bins.
 
     Source: Anil et al. 2022 (arXiv:2207.04901), on errors that begin somewhere along a sequence.
-
-    Args:
-        steps: After which steps it is measured during training as well.
     """
 
-    name: ClassVar[str] = "scores_by_index"
-    metrics: ClassVar[tuple[str, ...] | None] = ("accuracy",)
-    metric: ClassVar[str] = "accuracy"
+    name = "scores_by_index"
+    metrics = ("accuracy",)
 
     def count(
         self, context: ProbeContext, batch: Batch, scored: Tensor, right: Tensor

@@ -85,14 +85,16 @@ def tally(
     return rearrange(counts, "(group classes) -> group classes", group=groups)
 
 
-def all_together(targets: Int[Tensor, "batch ..."]) -> Int[Tensor, "1 answers"]:
-    """One group of all answers."""
-    return rearrange(targets, "batch ... -> 1 (batch ...)")
-
-
-def by_output(targets: Int[Tensor, "batch ..."]) -> Int[Tensor, "output answers"]:
-    """One group an output index."""
-    return rearrange(targets, "batch ... -> (...) batch")
+def constant_and_index(
+    chosen_on: Int[Tensor, "chosen ..."], scored_on: Int[Tensor, "scored ..."], n_classes: int
+) -> tuple[float, float]:
+    """The floors of a constant and of the index, chosen on some answers and scored on others."""
+    constant, index = (
+        score_of_choice(rearrange(chosen_on, groups), rearrange(scored_on, groups), n_classes)
+        for groups in ("batch ... -> 1 (batch ...)", "batch ... -> (...) batch")
+    )
+    # A constant is also a choice for every index.
+    return constant, max(constant, index)
 
 
 def answers_of_rearrangements(

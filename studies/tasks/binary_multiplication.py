@@ -3,7 +3,7 @@
 import torch
 
 from studies.tasks._bits import SIGN, STOP, TwoNumbers, number_of, to_bits
-from studies.tasks._floors import UNSCORED, all_together, by_output, score_of_bags, score_of_choice
+from studies.tasks._floors import UNSCORED, constant_and_index, score_of_bags
 from studies.tasks._shapes import Outputs
 from studies.tasks.task import Floors, Symbols
 
@@ -34,13 +34,9 @@ class BinaryMultiplication(TwoNumbers):
     def measure_floors(self, length: int) -> Floors:
         """Counted on drawn sequences: chosen on half of them, scored on the other half."""
         symbols, answers = self.examples(length, 4096, 2**20)
-        chosen, scored = answers[0::2], answers[1::2]
-        constant, index = (
-            score_of_choice(arrange(chosen), arrange(scored), self.n_classes)
-            for arrange in (all_together, by_output)
-        )
+        constant, index = constant_and_index(answers[0::2], answers[1::2], self.n_classes)
         bag = score_of_bags(symbols, answers, self.n_classes)
-        return Floors(constant, max(constant, index), max(constant, bag))
+        return Floors(constant, index, max(constant, bag))
 
 
 def _product(row: list[int], length: int) -> list[int]:

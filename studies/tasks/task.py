@@ -16,9 +16,8 @@ from studies.tasks._floors import (
     UNSCORED,
     Certificate,
     Floors,
-    all_together,
     answers_of_rearrangements,
-    by_output,
+    constant_and_index,
     score_of_choice,
 )
 
@@ -168,15 +167,11 @@ class Task(ABC):
         """
         generator = torch.Generator().manual_seed(0)
         chosen, scored = (self.sample(generator, 1024, length).targets for _ in range(2))
-        constant, index = (
-            score_of_choice(arrange(chosen), arrange(scored), self.n_classes)
-            for arrange in (all_together, by_output)
-        )
+        constant, index = constant_and_index(chosen, scored, self.n_classes)
         bags = self.sample(generator, max(16, 16_384 // length), length)
         halves = answers_of_rearrangements(self.solve, bags.tokens, bags.keep, generator)
         bag = score_of_choice(*halves, self.n_classes)
-        # A constant is also a choice for every index and for every bag.
-        return Floors(constant, max(constant, index), max(constant, bag))
+        return Floors(constant, index, max(constant, bag))
 
     def certify(self, length: int, seed: int = 0, examples: int = 2048) -> Certificate:
         """Measure one length: solver, balance of the classes, floors."""

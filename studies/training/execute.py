@@ -131,15 +131,13 @@ def trained_once(work: Work) -> Outcome:
     trains. It is not to be changed.
     """
     config = work.config.model_copy(update={"perform": None})
-    told = json.dumps(config.plain(), sort_keys=True)
-    return _trained(_Training(told, work.replicate, str(work.device), replace(work, config=config)))
+    key = json.dumps(config.plain(), sort_keys=True), work.replicate, str(work.device)
+    return _trained(_Training(key, replace(work, config=config)))
 
 
 @dataclass(frozen=True)
 class _Training:
-    config: str
-    replicate: int
-    device: str
+    key: tuple[str, int, str]
     work: Work = field(compare=False)
 
 
@@ -154,11 +152,7 @@ def forget() -> None:
 
 
 def device_named(name: str) -> str:
-    """The device that "cpu", "cuda" or "auto" names here.
-
-    Raises:
-        ConfigError: If there is no CUDA device and one is asked for.
-    """
+    """The device that "cpu", "cuda" or "auto" names here; a ConfigError where it is missing."""
     there = torch.cuda.is_available()
     if name == "cuda" and not there:
         raise ConfigError([Problem("device", "torch sees no CUDA device here; take cpu or auto")])

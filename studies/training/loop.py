@@ -62,11 +62,8 @@ def train(
     The loss is the cross-entropy averaged over the scored answers of a batch. Weight decay acts on
     matrices alone. Metrics go to `curves` even if training ends early. `watch` is told each step
     after it, and ends the training by True. Steps beyond `config.steps`, which a criterion of fit
-    may allow, go on at the rate of the last one.
-
-    Raises:
-        DivergedError: At the first loss or gradient that is not finite; for a loss, the message
-            names the layer whose activations were lost first.
+    may allow, go on at the rate of the last one. The first loss or gradient that is not finite is a
+    DivergedError; for a loss it names the layer whose activations were lost first.
     """
     model.train()
     trained = {name: one for name, one in model.named_parameters() if one.requires_grad}
@@ -136,8 +133,7 @@ def gradient_norm(
 ) -> float:
     """The norm of the whole gradient, which is then clipped to `clip_norm`.
 
-    Raises:
-        DivergedError: If it is not finite, naming the first parameter at fault.
+    A DivergedError, where it is not finite, names the first parameter at fault.
     """
     gradients = {name: one.grad for name, one in parameters.items() if one.grad is not None}
     total = nn.utils.get_total_norm(gradients.values())
@@ -152,11 +148,7 @@ def gradient_norm(
 
 
 def finite(loss: Tensor, step: int, where: Callable[[], str] = lambda: "") -> float:
-    """The value of a loss; `where` tells what was lost first, at the end of the message.
-
-    Raises:
-        DivergedError: If it is not finite.
-    """
+    """The value of a loss; a DivergedError if it is not finite, which ends with `where`."""
     value = loss.item()
     if not math.isfinite(value):
         raise DivergedError(f"step {step}: the loss is not finite ({value}){where()}")

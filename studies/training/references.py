@@ -18,21 +18,16 @@ from registry.plugins import load
 
 
 def refers(what: str, *given: str) -> BeforeValidator:
-    """Makes a field a function of the user's, whose arguments but the `given` ones are options."""
+    """Pydantic validator of a field that names a user function; see `resolve`."""
     return BeforeValidator(lambda value: None if value is None else resolve(what, given, value))
 
 
 def resolve(what: str, given: tuple[str, ...], value: Any) -> Choice:
     """The function that a config value names, with its options checked against its signature.
 
-    Args:
-        what: The key under which it is named, for messages.
-        given: The arguments that the caller passes.
-        value: `"package.module:function"`, `"file.py:function"`, a mapping of a name and options,
-            or what an earlier call returned.
-
-    Raises:
-        ConfigError: If there is no such function, or an option does not fit its signature.
+    The value is `"package.module:function"`, `"file.py:function"`, a mapping of a name and options,
+    or what an earlier call returned; `what` is its key, for messages, and `given` are the arguments
+    that the caller passes. A ConfigError says that there is no such function, or what does not fit.
     """
     if isinstance(value, Choice):
         value = {"name": value.name, **value.options()}
@@ -49,11 +44,7 @@ def resolve(what: str, given: tuple[str, ...], value: Any) -> Choice:
 
 
 def function_of(name: str) -> Callable[..., Any]:
-    """The function of this name.
-
-    Raises:
-        ConfigError: If its module cannot be imported or holds no such function.
-    """
+    """The function of this name; a ConfigError where its module does not hold it."""
     _, _, attribute = name.rpartition(":")
     found = getattr(_module_of(name), attribute, None)
     if not callable(found):

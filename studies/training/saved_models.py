@@ -69,11 +69,7 @@ def load(
 
 
 def saved_model(run: "Run", results: Results) -> "Model":
-    """The latest weights of a run.
-
-    Raises:
-        ModelError: If it has none, with the way to get them.
-    """
+    """The latest weights of a run; a ModelError where it has none, with the way to get them."""
     saved = results.models(phase=None, where=f"id == {run.id}")
     if saved:
         return max(saved, key=lambda model: model.created_at)
@@ -88,11 +84,8 @@ def saved_model(run: "Run", results: Results) -> "Model":
 def config_of(run: "Run") -> RunConfig:
     """The config of a run, whose plug-ins are imported.
 
-    A plug-in whose file is elsewhere now is imported by the caller, before.
-
-    Raises:
-        ConfigError: If a part of it is not there any more.
-        ModelError: If nothing in it is a model.
+    A plug-in whose file is elsewhere now is imported by the caller, before. A part that is gone
+    is a ConfigError; a run without a model is a ModelError.
     """
     for plugin in run.provenance.get("plugins", []):
         spec, file = str(plugin["spec"]), Path(plugin["file"])
@@ -119,10 +112,8 @@ HEADER_SIZE_BYTES = 8
 def content_of(model: nn.Module, run: "Run") -> bytes:
     """The weights of a run as a safetensors file, which names the run that they belong to.
 
-    Weights that several modules share are written under each of their names.
-
-    Raises:
-        ModelError: If the model holds state that is no tensor.
+    Weights that several modules share are written under each of their names; state that is no
+    tensor is a ModelError.
     """
     from safetensors.torch import save
 
@@ -138,11 +129,7 @@ def content_of(model: nn.Module, run: "Run") -> bytes:
 
 
 def put_into(model: nn.Module, content: bytes, run: "Run") -> None:
-    """Put the weights of a run into a model that was built from its config.
-
-    Raises:
-        ModelError: If they are those of another run, or do not fit.
-    """
+    """Put the weights of a run into a model of its config; a ModelError where they are others."""
     from safetensors import SafetensorError
     from safetensors.torch import load
 
@@ -241,11 +228,8 @@ def measure(run: "Run", asked: Asked, storage: str) -> tuple[list[Measured], dic
 def add_later_scores(run: "Run", asked: Asked, ledger: "Ledger", storage: str) -> Added:
     """Measure the lengths that are not stored yet, and store them as added later.
 
-    A length that the model refuses is stored too: without a value, and with the reason.
-
-    Raises:
-        StoreError: As `measure`, or if the run is not done.
-        ConfigError: As `measure`.
+    A length that the model refuses is stored too: without a value, and with the reason. Errors are
+    those of `measure`, and a StoreError if the run is not done.
     """
     known = {
         score.length: score.n

@@ -204,11 +204,7 @@ class RunConfig(Strictly):
 
 
 def check_run(data: Mapping[str, Any]) -> RunConfig:
-    """The checked config of a run.
-
-    Raises:
-        ConfigError: If it breaks a rule; every problem is told.
-    """
+    """The checked config of a run; a ConfigError names every rule that it breaks."""
     try:
         return RunConfig(**data)
     except ValidationError as error:
@@ -231,20 +227,12 @@ def with_its_place(problem: Problem, settings: type[BaseModel]) -> Problem:
 
 
 def probe_of(chosen: Choice) -> Any:
-    """The probe that a choice names.
-
-    Raises:
-        ConfigError: If the probe refuses its options.
-    """
+    """The probe that a choice names; a ConfigError where it refuses its options."""
     return build_part("probe", chosen)
 
 
 def task_of(chosen: Choice | None) -> Any:
-    """The task that a choice names.
-
-    Raises:
-        ConfigError: If the task refuses its options.
-    """
+    """The task that a choice names; a ConfigError where it refuses its options."""
     assert chosen is not None, "a run that trains has a task"
     try:
         return build_part("task", chosen)
