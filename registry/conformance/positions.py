@@ -38,14 +38,14 @@ SEEN = 1e-4
 @promise()
 def declared_order_is_true(subject: Subject) -> None:
     """`sees_order`: permuting the tokens permutes the outputs exactly where it is False."""
-    only_for(not subject.needs_causal(), "a causal mask shows the order of tokens by itself")
+    only_for(not subject.needs_causal, "a causal mask shows the order of tokens by itself")
     _compare(subject, [3, 0, 5, 1, 4, 2], "sees_order", "permuting the tokens")
 
 
 @promise()
 def declared_direction_is_true(subject: Subject) -> None:
     """`sees_direction`: reversing the tokens reverses the outputs exactly where it is False."""
-    only_for(not subject.needs_causal(), "a causal mask has a direction by itself")
+    only_for(not subject.needs_causal, "a causal mask has a direction by itself")
     _compare(subject, [5, 4, 3, 2, 1, 0], "sees_direction", "reversing the tokens")
 
 
@@ -95,7 +95,7 @@ def declared_distance_is_true(subject: Subject) -> None:
 @promise()
 def places_are_told_by_indices_alone(subject: Subject) -> None:
     """Tokens that trade places and keep their indices keep their outputs."""
-    only_for(not subject.needs_causal(), "a causal mask tells places by itself")
+    only_for(not subject.needs_causal, "a causal mask tells places by itself")
     encoder, batch = subject.encoder(), tokens(2, 6)
     index = torch.tensor([[0, 1, 2, 3, 4, 5], [2, 3, 9, 11, 30, 31]])
     order = torch.tensor([3, 0, 5, 1, 4, 2])

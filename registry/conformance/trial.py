@@ -13,7 +13,7 @@ import torch
 
 from registry.build import threads
 from registry.conformance.checks import Broken, NotApplicable, Promise, Result, Status, promise_of
-from registry.conformance.subject import Subject, is_accepted
+from registry.conformance.subject import Subject
 from registry.errors import ConfigError, Problem
 from registry.options import holds_tensor, options_of
 from registry.registry import REGISTRIES, Registry
@@ -124,7 +124,7 @@ class Trial:
                 raise TypeError(f"{part.__qualname__} waives {name} without a reason")
         with self._at_its_name():
             tried = [Subject(table, part, options) for options in variations(table.kind, part)]
-            self.subjects = [subject for subject in tried if is_accepted(subject)]
+            self.subjects = [subject for subject in tried if subject.is_accepted()]
             if not self.subjects:
                 tried[0].make()  # raises what the part says to its defaults
 

@@ -68,7 +68,7 @@ def run(
 
 
 def is_module(name: str) -> bool:
-    """Is this study one of our modules, or an axis of one?"""
+    """Return whether a study is one of our modules, or an axis of one."""
     module = _module(name)
     if not name.partition(".")[0].isidentifier() or importlib.util.find_spec(module) is None:
         return False

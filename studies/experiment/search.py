@@ -64,7 +64,7 @@ def grow(draft: Draft, points: Sequence[Point]) -> Draft | None:
 
 
 def setting_in(config: Mapping[str, Any], search: Search) -> dict[str, Any]:
-    """Where in the space of a search a config lies."""
+    """The values that a config has for the keys of a search's space."""
     return {key: _at(config, key) for key in search.space}
 
 
@@ -99,7 +99,6 @@ def _proposals(draft: Draft, search: Search, known: Sequence[Point]) -> Iterator
 
 
 def _seed(draft: Draft) -> int:
-    """Of what a generation draws."""
     return draft.settings.study.seed + draft.generation
 
 
@@ -133,7 +132,6 @@ def _distributions(search: Search) -> dict[str, Any]:
 
 
 def _fits(draft: Draft, arm: Arm) -> bool:
-    """Can the arm be built on every panel?"""
     study = draft.settings.study.model_copy(update={"arms": (arm,)})
     tried = replace(draft, settings=draft.settings.model_copy(update={"study": study}))
     try:

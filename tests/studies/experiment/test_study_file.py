@@ -71,7 +71,7 @@ def test_what_registers_parts_is_seen_from_the_file(tmp_path: Path) -> None:
     [
         (
             "queston: what?",
-            "mine.yaml:11: queston: unknown key 'queston'; did you mean",
+            "mine.yaml:11:1: queston: unknown key 'queston'; did you mean",
         ),
         ("name: 3", "name: name is a text; got 3"),
         ("variable: position", "a variable is a dotted key such as encoder.position"),
@@ -195,7 +195,9 @@ def test_a_budget_that_is_not_asked_for_is_checked_too(tmp_path: Path) -> None:
     text = MINE + "budgets: {quick: {}, big: {study: {seedz: 3}}}\n"
     study = read_study(written(tmp_path, text))
 
-    with pytest.raises(ConfigError, match=r"mine.yaml:\d+: budgets.big.study.seedz: unknown key"):
+    with pytest.raises(
+        ConfigError, match=r"mine.yaml:\d+:\d+: budgets.big.study.seedz: unknown key"
+    ):
         load_draft(study, Typed("quick"))
 
 
@@ -207,7 +209,9 @@ def test_a_dotted_root_is_told_as_it_is_written_here(tmp_path: Path) -> None:
 def test_a_missing_key_is_told_with_the_file_that_lacks_it(tmp_path: Path) -> None:
     study = read_study(written(tmp_path, MINE.replace(', against: "1"', "")))
 
-    with pytest.raises(ConfigError, match=r"mine.yaml:\d+: study.hypotheses.0.against: this key"):
+    with pytest.raises(
+        ConfigError, match=r"mine.yaml:\d+:\d+: study.hypotheses.0.against: this key"
+    ):
         load_draft(study, Typed("file"))
 
 

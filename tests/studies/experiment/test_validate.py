@@ -39,7 +39,7 @@ def told(folder: Path, text: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         read()
     problems = [str(problem).replace(f"{folder}/", "") for problem in caught.value.problems]
-    return [re.sub(r"(?<=^mine\.yaml):\d+", "", problem) for problem in problems]
+    return [re.sub(r"(?<=^mine\.yaml)(:\d+)+", "", problem) for problem in problems]
 
 
 def one_told(folder: Path, was: str, slip: str) -> str:
