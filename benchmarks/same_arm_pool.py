@@ -18,8 +18,9 @@ from pathlib import Path
 import torch
 
 from studies.execution.trials import RATE
+from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
-from studies.experiment.plan import Cell, Plan
+from studies.experiment.plan import Cell
 from studies.experiment.tune import validation_nll
 from studies.extrapolation import QUICK, STUDY
 from studies.training.execute import execute
@@ -33,7 +34,7 @@ LENGTHS = (16, 20, 24, 32, 64)
 COLUMNS = ["seed", "learning_rate", "status", "nll", *(f"skill_{one}" for one in LENGTHS)]
 
 
-def row(plan: Plan, cell: Cell, seed: int, rate: float) -> dict[str, object]:
+def row(plan: Draft, cell: Cell, seed: int, rate: float) -> dict[str, object]:
     """One run: its status, mean validation nll and skill at each tested length."""
     outcome = execute(plan.config(cell, {RATE: rate}), seed, torch.device("cpu"))
     skills = {
@@ -71,7 +72,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     told = parser.parse_args()
     torch.set_num_threads(1)
-    plan = Plan(STUDY, gather(QUICK, None, ASSIGNMENTS))
+    plan = Draft(STUDY, gather(QUICK, None, ASSIGNMENTS))
     cell = next(one for one in plan.cells() if (one.panel, one.arm) == (told.panel, told.arm))
     if not told.out.exists():
         command = shlex.join(["python", *sys.argv])

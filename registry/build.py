@@ -1,8 +1,7 @@
 """Build encoders from configs."""
 
 # torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import hashlib
 from collections.abc import Callable, Generator, Mapping

@@ -3,9 +3,11 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ParamSpec
 
 import typer
 
@@ -16,6 +18,8 @@ Imports = Annotated[
     list[str] | None,
     typer.Option("--import", help="A .py file or a module with parts of yours; repeatable."),
 ]
+
+Words = ParamSpec("Words")
 
 SOURCE = "A preset, a YAML file, or - for stdin."
 
@@ -28,7 +32,47 @@ app = typer.Typer(
 )
 
 
+def _printed(lines: Callable[Words, Iterator[str]]) -> Callable[Words, None]:
+    """A command that prints the lines of a generator once all of them are known.
+
+    Errors go to stderr, with exit code 2.
+    """
+
+    @wraps(lines)
+    def command(*args: Words.args, **options: Words.kwargs) -> None:
+        with _errors_on_stderr():
+            print("\n".join(lines(*args, **options)), flush=True)
+
+    return command
+
+
+@contextmanager
+def _errors_on_stderr() -> Generator[None]:
+    try:
+        yield
+    except (ConfigError, UnknownNameError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise typer.Exit(2) from error
+    except BrokenPipeError as error:
+        # The reader has left, as `| head` does; the interpreter would complain at its last flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from error
+
+
+def _width() -> int | None:
+    """That of the terminal; None, where a file or another program reads."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _load(plugins: Sequence[str] | None) -> None:
+    from registry.plugins import load
+
+    for spec in plugins or []:
+        load(spec)
+
+
 @app.command("list")
+@_printed
 def list_(
     kind: Annotated[str | None, typer.Argument(help="Only this kind.")] = None,
     search: Annotated[
@@ -38,19 +82,16 @@ def list_(
         bool, typer.Option("--markdown", help="As tables in Markdown, such as docs/parts.md.")
     ] = False,
     plugins: Imports = None,
-) -> None:
+) -> Iterator[str]:
     """Print the names of every kind, and presets; `--import studies.tasks` adds the tasks."""
-
-    def lines() -> Iterator[str]:
-        _load(plugins)
-        yield from (markdown if as_markdown else listed)(kind, search)
-        if not kind and not plugins and not as_markdown:
-            yield from ["", "More kinds come with --import, such as --import studies.tasks."]
-
-    _print(lines)
+    _load(plugins)
+    yield from (markdown if as_markdown else listed)(kind, search)
+    if not kind and not plugins and not as_markdown:
+        yield from ["", "More kinds come with --import, such as --import studies.tasks."]
 
 
 @app.command()
+@_printed
 def show(
     words: Annotated[
         list[str],
@@ -60,17 +101,14 @@ def show(
         ),
     ],
     plugins: Imports = None,
-) -> None:
+) -> Iterator[str]:
     """Print one part: its class, file, docstring, options and declared facts; or one preset."""
-
-    def lines() -> Iterator[str]:
-        _load(plugins)
-        yield shown(words)
-
-    _print(lines)
+    _load(plugins)
+    yield shown(words)
 
 
 @app.command()
+@_printed
 def explain(
     config: Annotated[str, typer.Argument(help=SOURCE)],
     settings: Annotated[
@@ -79,30 +117,27 @@ def explain(
     ] = None,
     length: Annotated[int, typer.Option(min=1, help="Length of the sample batch.")] = 8,
     plugins: Imports = None,
-) -> None:
+) -> Iterator[str]:
     """Print what a config builds: its size, each part with parameters and FLOPs, and every tensor.
 
     A file that keeps its config under `encoder:`, as studies do, is read there.
     """
+    from registry import inspect
+    from registry.config import read_config
 
-    def lines() -> Iterator[str]:
-        from registry.config import read_config
-        from registry.inspect import explain as work_out
-
-        _load(plugins)
-        checked, unread = read_config(config, settings or [])
-        found = work_out(checked, length)
-        yield from found.headline
-        yield from [f"not looked at: {', '.join(unread)}"] * bool(unread)
-        yield ""
-        yield from found.table(_width())
-        yield ""
-        yield from columns([("tensor", "axes", "shape", "held"), *found.tensors], _width())
-
-    _print(lines)
+    _load(plugins)
+    checked, unread = read_config(config, settings or [])
+    found = inspect.explain(checked, length)
+    yield from found.headline
+    yield from [f"not looked at: {', '.join(unread)}"] * bool(unread)
+    yield ""
+    yield from found.table(_width())
+    yield ""
+    yield from columns([("tensor", "axes", "shape", "held"), *found.tensors], _width())
 
 
 @app.command()
+@_printed
 def draw(
     mask: Annotated[
         str,
@@ -114,69 +149,59 @@ def draw(
         Path | None, typer.Option(help="A file for an SVG picture, in place of the text.")
     ] = None,
     plugins: Imports = None,
-) -> None:
+) -> Iterator[str]:
     """Print a mask, or that of a config, as text: a row for each query, # where it may attend.
 
     A picture has a colour for each mask that | joins.
     """
+    from registry.choices import build_mask, resolve
+    from registry.config import mask_of
+    from registry.draw import layers_of, write_svg
 
-    def lines() -> Iterator[str]:
-        from registry.choices import build_mask, resolve
-        from registry.config import mask_of
-        from registry.draw import layers_of, write_svg
-
-        _load(plugins)
-        rule = mask_of(mask)
-        try:
-            drawing = build_mask(resolve("mask", rule)).draw(size, keys=keys)
-            layers = {} if out is None else layers_of(rule, size, keys)
-        except ConfigError as error:
-            raise ConfigError(problem.under("mask") for problem in error.problems) from None
-        except ValueError as error:
-            raise ConfigError([Problem("mask", str(error))]) from error
-        except (TypeError, NotImplementedError) as error:
-            raise ConfigError([Problem("mask", f"{type(error).__name__}: {error}")]) from error
-        yield drawing if out is None else write_svg(layers, rule, out)
-
-    _print(lines)
+    _load(plugins)
+    rule = mask_of(mask)
+    try:
+        drawing = build_mask(resolve("mask", rule)).draw(size, keys=keys)
+        layers = {} if out is None else layers_of(rule, size, keys)
+    except ConfigError as error:
+        raise error.under("mask") from None
+    except ValueError as error:
+        raise ConfigError([Problem("mask", str(error))]) from error
+    except (TypeError, NotImplementedError) as error:
+        raise ConfigError([Problem("mask", f"{type(error).__name__}: {error}")]) from error
+    yield drawing if out is None else write_svg(layers, rule, out)
 
 
 @app.command()
+@_printed
 def diff(
     one: Annotated[str, typer.Argument(help=SOURCE)],
     other: Annotated[str, typer.Argument(help="Another.")],
     length: Annotated[int, typer.Option(min=1, help="Length of the sample batch.")] = 16,
     plugins: Imports = None,
-) -> None:
+) -> Iterator[str]:
     """Print what differs between two configs, also what neither says.
 
     Options first; then parameters, FLOPs, norms and the size of untrained states, all measured.
     """
+    from registry.config import read_config
+    from registry.diff import differences
 
-    def lines() -> Iterator[str]:
-        from registry.config import read_config
-        from registry.diff import differences
-
-        _load(plugins)
-        configs = [read_config(source, [])[0] for source in (one, other)]
-        yield from differences(configs[0], configs[1], (one, other), length, _width())
-
-    _print(lines)
+    _load(plugins)
+    configs = [read_config(source, [])[0] for source in (one, other)]
+    yield from differences(configs[0], configs[1], (one, other), length, _width())
 
 
 @app.command()
-def schema(plugins: Imports = None) -> None:
+@_printed
+def schema(plugins: Imports = None) -> Iterator[str]:
     """Print the JSON Schema of an encoder's config, with the parts of every kind."""
+    import json
 
-    def lines() -> Iterator[str]:
-        import json
+    from registry.schema import json_schema
 
-        from registry.schema import json_schema
-
-        _load(plugins)
-        yield json.dumps(json_schema(), indent=2, ensure_ascii=False)
-
-    _print(lines)
+    _load(plugins)
+    yield json.dumps(json_schema(), indent=2, ensure_ascii=False)
 
 
 @app.command()
@@ -200,44 +225,14 @@ def check(
     in any batch". Your own class is checked like ours: python -m registry check my_file.py
     """
     ok = True
+    with _errors_on_stderr():
+        from registry.conformance import parts_of, progress
 
-    def lines() -> Iterator[str]:
-        from registry.conformance import parts_of, told
-
-        nonlocal ok
         _load(plugins)
         width = _width() or 100
-        for ok, line in told(parts_of(target, kind), quick, only or [], width):  # noqa: B007
-            yield line
-
-    _print(lines, at_once=False)
+        for ok, line in progress(parts_of(target, kind), quick, only or [], width):  # noqa: B007
+            print(line, flush=True)
     raise typer.Exit(0 if ok else 1)
-
-
-def _width() -> int | None:
-    """That of the terminal; None, where a file or another program reads."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def _load(plugins: Sequence[str] | None) -> None:
-    from registry.plugins import load
-
-    for spec in plugins or []:
-        load(spec)
-
-
-def _print(lines: Callable[[], Iterator[str]], at_once: bool = True) -> None:
-    """Print lines, at once when all of them are known or each by itself; errors go to stderr."""
-    try:
-        for text in ["\n".join(lines())] if at_once else lines():
-            print(text, flush=True)
-    except (ConfigError, UnknownNameError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(2) from error
-    except BrokenPipeError as error:
-        # The reader has left, as `| head` does; the interpreter would complain at its last flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from error
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from registry.build import build_encoder, threads
 from registry.choices import Choice
 from registry.config import EncoderConfig
-from registry.inspect import by_path, counting, first_scale, sample_of
+from registry.inspect import by_path, counting, sample_of
 from registry.summary import columns
 
 
@@ -22,38 +22,32 @@ def differences(
         length: Length of the sample batch.
         width: Of the terminal; None leaves every line at its full width.
     """
-    left, right = _flat(one), _flat(other)
-    said = [
-        (key, left.get(key, "-"), right.get(key, "-"))
-        for key in sorted({*left, *right})
-        if left.get(key, "-") != right.get(key, "-")
-    ]
-    if not said:
+    left, right = dict(_leaves(dict(one))), dict(_leaves(dict(other)))
+    options = sorted(_unequal(left, right))
+    if not options:
         yield "no option differs"
         return
-    yield from columns([("option", *names), *said], width)
-    measured = [_measured(config, length) for config in (one, other)]
-    silent = [
-        (what, value, measured[1][what])
-        for what, value in measured[0].items()
-        if value != measured[1][what]
-    ]
+    yield from columns([("option", *names), *options], width)
+    silent = _unequal(_measured(one, length), _measured(other, length))
     yield ""
     yield from columns([("measured", *names), *silent], width) if silent else ["nothing else"]
 
 
-def _flat(config: EncoderConfig) -> dict[str, str]:
+def _unequal(left: Mapping[str, str], right: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """The keys whose values differ, with both."""
+    keys = dict.fromkeys([*left, *right])
+    pairs = [(key, left.get(key, "-"), right.get(key, "-")) for key in keys]
+    return [(key, one, other) for key, one, other in pairs if one != other]
+
+
+def _leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Every option under its dotted key, defaults filled in."""
-    return dict(_leaves("", dict(config)))
-
-
-def _leaves(prefix: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, value in values.items():
         if isinstance(value, Choice):
             yield f"{prefix}{key}", value.name
-            yield from _leaves(f"{prefix}{key}.", value.options())
+            yield from _leaves(value.options(), f"{prefix}{key}.")
         elif hasattr(value, "model_dump"):
-            yield from _leaves(f"{prefix}{key}.", value.model_dump())
+            yield from _leaves(value.model_dump(), f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", str(value)
 
@@ -63,14 +57,15 @@ def _measured(config: EncoderConfig, length: int) -> dict[str, str]:
     """Parameters, FLOPs of a forward pass over two sequences, and the first size of states."""
     import torch
 
-    encoder = build_encoder(config, seed=0).eval()
+    encoder, states = build_encoder(config, seed=0).eval(), list[Any]()
+    encoder.blocks[-1].register_forward_hook(lambda block, given, out: states.append(out))
     with torch.no_grad(), counting() as counter:
         encoder(sample_of(encoder, length))
-    parameters = sum(one.numel() for one in encoder.parameters())
     norms = sum(type(one).__module__.startswith("variants.norms") for one in encoder.modules())
+    scale = states[-1].square().mean().sqrt().item()
     return {
-        "parameters": f"{parameters:,}",
+        "parameters": f"{sum(one.numel() for one in encoder.parameters()):,}",
         f"FLOPs, 2 sequences of {length}": f"{by_path(counter).get('', 0):,}",
         "norms": str(norms),
-        "size of states after the last block, untrained": f"{first_scale(encoder, length):.3g}",
+        "size of states after the last block, untrained": f"{scale:.3g}",
     }

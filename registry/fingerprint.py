@@ -10,7 +10,7 @@ import inspect
 import sys
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -109,7 +109,7 @@ def _walk(root: Module, beside: Collection[str]) -> dict[Path, str]:
         if module.file not in found:
             found[module.file] = module.name
             imports = _source_of(module.file).imports
-            near = (home for one in imports for home in _homes(module, one))
+            near = (home for wanted in imports for home in _homes(module, wanted))
             waiting += (home for home in near if not _is_within(home.name, beside))
     for file, name in list(found.items()):
         for package in _packages_of(Module(name, file)):
@@ -128,6 +128,14 @@ class Import(NamedTuple):
     level: int
     name: str | None
 
+    def absolute(self, importer: Module) -> str:
+        """The module that is imported from, with its packages."""
+        if not self.level:
+            return self.module
+        inside = importer.name.split(".")
+        kept = len(inside) - self.level + _is_package(importer.file)
+        return ".".join([*inside[: max(kept, 0)], *filter(None, [self.module])])
+
 
 @dataclass(frozen=True)
 class Source:
@@ -139,53 +147,51 @@ class Source:
         defined: Names that it defines itself.
     """
 
-    imports: tuple[Import, ...]
-    bound: dict[str, Import]
-    defined: frozenset[str]
+    imports: tuple[Import, ...] = ()
+    bound: Mapping[str, Import] = field(default_factory=dict[str, Import])
+    defined: frozenset[str] = frozenset()
 
 
-def _homes(module: Module, one: Import) -> Iterator[Module]:
+def _homes(importer: Module, wanted: Import) -> Iterator[Module]:
     """The modules behind one import of a module."""
-    name = _absolute(module, one)
-    if one.name is None:
-        parents = [name.rsplit(".", count)[0] for count in range(name.count(".") + 1)]
-        for parent in parents:
-            yield from _whole(parent, _find(parent, module))
+    name = wanted.absolute(importer)
+    if wanted.name is None:
+        for count in range(name.count(".") + 1):
+            parent = name.rsplit(".", count)[0]
+            yield from _computing(parent, _find(parent, importer))
         return
-    file = _find(name, module)
+    file = _find(name, importer)
     if file is None or _is_package(file):
-        yield from _home_of(module, name, file, one.name)
+        yield from _home_of(importer, name, file, wanted.name)
     else:
         yield Module(name, file)
 
 
-def _whole(name: str, file: Path | None) -> Iterator[Module]:
+def _computing(name: str, file: Path | None) -> Iterator[Module]:
     """A module itself; our own packages are faces, which compute nothing."""
     if file is not None and not (_is_package(file) and _top(name) in OURS):
         yield Module(name, file)
 
 
-def _home_of(module: Module, package: str, init: Path | None, name: str) -> Iterator[Module]:
+def _home_of(importer: Module, package: str, init: Path | None, name: str) -> Iterator[Module]:
     """The module that defines a name of a package, which may have no `__init__` at all."""
-    source = _source_of(init) if init else NOTHING
     inner = f"{package}.{name}"
+    if init is None:
+        yield from _computing(inner, _find(inner, importer))
+        return
+    face, source = Module(package, init), _source_of(init)
     known = source.bound.get(name)
-    if init and known and (_absolute(Module(package, init), known), known.name) != (package, name):
-        yield from _homes(Module(package, init), known)
-    elif init and name in source.defined:
-        yield Module(package, init)
-    elif found := _find(inner, module):
-        yield from _whole(inner, found)
-    elif init:
-        yield _definer(package, init, name) or Module(package, init)
-
-
-def _definer(package: str, init: Path, name: str) -> Module | None:
-    """The module of a package that defines a name which its `__init__` looks up when asked."""
-    for file in sorted(init.parent.glob("*.py")):
-        if file != init and name in _source_of(file).defined:
-            return Module(f"{package}.{file.stem}", file)
-    return None
+    if known and (known.absolute(face), known.name) != (package, name):
+        yield from _homes(face, known)
+    elif name in source.defined:
+        yield face
+    elif found := _find(inner, importer):
+        yield from _computing(inner, found)
+    else:
+        # The `__init__` may look the name up in its modules when it is asked for.
+        modules = (file for file in sorted(init.parent.glob("*.py")) if file != init)
+        home = next((file for file in modules if name in _source_of(file).defined), None)
+        yield Module(f"{package}.{home.stem}", home) if home else face
 
 
 def _packages_of(module: Module) -> Iterator[Module]:
@@ -243,14 +249,6 @@ def _on_path(name: str) -> Path | None:
     return Path(spec.origin) if spec is not None and spec.origin else None
 
 
-def _absolute(module: Module, one: Import) -> str:
-    if not one.level:
-        return one.module
-    inside = module.name.split(".")
-    kept = len(inside) - one.level + _is_package(module.file)
-    return ".".join([*inside[: max(kept, 0)], *filter(None, [one.module])])
-
-
 def _is_package(file: Path) -> bool:
     return file.name == "__init__.py"
 
@@ -265,9 +263,6 @@ def _real_name(module: str) -> str:
     return spec.name if spec else module
 
 
-NOTHING = Source((), {}, frozenset())
-
-
 def _source_of(file: Path) -> Source:
     return _parsed(file, _stamp(file))
 
@@ -277,13 +272,15 @@ def _parsed(file: Path, stamp: Stamp) -> Source:
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return NOTHING
-    nodes = list(_running(tree))
-    imports = [one for node in nodes for one in _imports(node)]
-    aliases = {local: place for node in nodes for local, place in _aliases(node)}
-    imports += [one for node in nodes for one in _taken(node, aliases)]
-    statements = list(_top_level(tree.body))
-    bound = {name: one for node in statements for name, one in _binds(node)}
+        return Source()
+    running, statements = list(_running(tree)), list(_top_level(tree.body))
+    bindings = [binding for node in running for binding in _bindings(node)]
+    aliases = dict(alias for binding in bindings for alias in _alias(*binding))
+    imports = [wanted for _, wanted in bindings]
+    imports += [wanted for node in running for wanted in _taken(node, aliases)]
+    bound = {
+        local: wanted for node in statements for local, wanted in _bindings(node) if wanted.name
+    }
     defined = frozenset(name for node in statements for name in _defines(node))
     return Source(tuple(dict.fromkeys(imports)), bound, defined)
 
@@ -299,11 +296,11 @@ def _running(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _for_checkers(node: ast.AST) -> TypeGuard[ast.If]:
-    if not isinstance(node, ast.If):
-        return False
-    test = node.test
-    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", None)
-    return name == "TYPE_CHECKING"
+    match node:
+        case ast.If(ast.Name("TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
+            return True
+        case _:
+            return False
 
 
 def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -317,12 +314,32 @@ def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             yield node
 
 
-def _imports(node: ast.AST) -> Iterator[Import]:
+def _bindings(node: ast.AST) -> Iterator[tuple[str, Import]]:
+    """The local names that a statement imports, and what each is."""
     match node:
         case ast.Import():
-            yield from (Import(alias.name, 0, None) for alias in node.names)
+            for alias in node.names:
+                yield alias.asname or alias.name, Import(alias.name, 0, None)
         case ast.ImportFrom():
-            yield from (one for _, one in _binds(node))
+            for alias in node.names:
+                yield alias.asname or alias.name, Import(node.module or "", node.level, alias.name)
+        case _:
+            pass
+
+
+def _alias(local: str, wanted: Import) -> Iterator[tuple[str, str]]:
+    """The local name of a module, or of what may be one, and what it stands for."""
+    if wanted.name is not None and not wanted.level:
+        yield local, f"{wanted.module}.{wanted.name}"
+    elif wanted.name is None:
+        # `import a.b` binds a.
+        plain = local == wanted.module
+        yield (_top(local), _top(local)) if plain else (local, wanted.module)
+
+
+def _taken(node: ast.AST, aliases: Mapping[str, str]) -> Iterator[Import]:
+    """What is taken from a package as `package.name`, or imported by `import_module`."""
+    match node:
         case ast.Call(
             ast.Name("import_module") | ast.Attribute(attr="import_module"),
             [ast.Constant(str(name))],
@@ -330,38 +347,14 @@ def _imports(node: ast.AST) -> Iterator[Import]:
             yield Import(name, 0, None)
         case _:
             pass
-
-
-def _aliases(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Local names of modules, or of what may be one, and what they stand for."""
-    match node:
-        case ast.Import():
-            for alias in node.names:
-                local = alias.asname or _top(alias.name)
-                yield local, alias.name if alias.asname else local
-        case ast.ImportFrom(module=str(module), level=0):
-            for alias in node.names:
-                yield alias.asname or alias.name, f"{module}.{alias.name}"
-        case _:
-            pass
-
-
-def _taken(node: ast.AST, aliases: Mapping[str, str]) -> Iterator[Import]:
-    """What is taken from a package as `package.name`."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
-        names.append(node.attr)
+        names.insert(0, node.attr)
         node = node.value
     if names and isinstance(node, ast.Name) and node.id in aliases:
-        place = ".".join([aliases[node.id], *reversed(names)]).rpartition(".")
-        if _top(place[0]) in OURS:
-            yield Import(place[0], 0, place[2])
-
-
-def _binds(node: ast.AST) -> Iterator[tuple[str, Import]]:
-    if isinstance(node, ast.ImportFrom):
-        for alias in node.names:
-            yield alias.asname or alias.name, Import(node.module or "", node.level, alias.name)
+        package, _, name = ".".join([aliases[node.id], *names]).rpartition(".")
+        if _top(package) in OURS:
+            yield Import(package, 0, name)
 
 
 def _defines(node: ast.stmt) -> Iterator[str]:

@@ -1,9 +1,8 @@
-"""Tables: the classes of one kind under their names.
+"""Registries: the classes of one kind under their names.
 
-A table knows its built-in names from the file names of its folder, so that listing them imports
-nothing. A class is imported when it is asked for. Installed packages may add more
-(`registry.plugins`). A table announces itself in `REGISTRIES` when it is
-created, so any package can add a kind of its own.
+A registry knows its built-in names from the files of a folder, so that listing them imports
+nothing; a class is imported when it is asked for. Installed packages may add more
+(`registry.plugins`). Any package may create one, which `REGISTRIES` then holds.
 """
 
 from __future__ import annotations
@@ -35,14 +34,13 @@ class InstalledParts:
     joined = False
 
     def join(self) -> None:
-        if self.joined:
-            return
-        self.joined = True  # parts ask their tables while they join
-        try:
-            load_installed(register)
-        except BaseException:
-            self.joined = False  # a broken package is told each time, until it is mended
-            raise
+        if not self.joined:
+            self.joined = True  # parts ask their registries while they join
+            try:
+                load_installed(register)
+            except BaseException:
+                self.joined = False  # a broken package is an error each time, until it is mended
+                raise
 
 
 INSTALLED = InstalledParts()
@@ -78,7 +76,7 @@ class Registry(Mapping[str, type]):
 
     Args:
         kind: The singular: config key and command word, such as "position".
-        plural: The plural: folder and table, such as "positions".
+        plural: The plural: folder and name of the registry, such as "positions".
         contract: Where the base class lives, as "package.module:Class".
         package: The package whose modules hold one built-in class each, file stem = name.
         not_parts: Modules of that package that hold no part.
@@ -99,18 +97,14 @@ class Registry(Mapping[str, type]):
         self.kind, self.plural, self.package, self.about = kind, plural, package, about
         self.promises = promises
         self._contract = contract
-        self._builtin = self._stems(
-            frozenset({contract.split(":")[0].rsplit(".", 1)[1]}) | not_parts
-        )
+        spec = importlib.util.find_spec(package)
+        if spec is None or spec.submodule_search_locations is None:
+            raise ModuleNotFoundError(f"{package} is not a package")
+        stems = {module.name for module in pkgutil.iter_modules(spec.submodule_search_locations)}
+        beside = {contract.partition(":")[0].rpartition(".")[2], *not_parts}
+        self._builtin = {stem for stem in stems - beside if stem[0] != "_"}
         self._added: dict[str, type] = {}
         REGISTRIES[kind] = self
-
-    def _stems(self, not_parts: frozenset[str]) -> frozenset[str]:
-        spec = importlib.util.find_spec(self.package)
-        if spec is None or spec.submodule_search_locations is None:
-            raise ModuleNotFoundError(f"{self.package} is not a package")
-        found = (module.name for module in pkgutil.iter_modules(spec.submodule_search_locations))
-        return frozenset(stem for stem in found if stem not in not_parts and stem[0] != "_")
 
     @property
     def contract(self) -> type[Any]:
@@ -177,16 +171,12 @@ class Registry(Mapping[str, type]):
                 f"a registered class says its name: give {part.__qualname__} a class attribute "
                 f'such as name = "{part.__qualname__.lower()}"; got {name!r}'
             )
-        if name in self:
-            self._refuse_other(name, part)
-        self._added[name] = part
-
-    def _refuse_other(self, name: str, part: type) -> None:
-        old, new = Origin.of(self[name]), Origin.of(part)
-        if not new.is_that_of(old):
+        old, new = Origin.of(self[name]) if name in self else None, Origin.of(part)
+        if old is not None and not new.is_that_of(old):
             raise DuplicateNameError(
                 f"two classes claim the {self.kind} name {name!r}: {old} and {new}; rename one"
             )
+        self._added[name] = part
 
     def discard(self, name: str) -> None:
         """Forget an added class; built-in ones stay."""
@@ -194,7 +184,7 @@ class Registry(Mapping[str, type]):
 
     @property
     def added(self) -> dict[str, type]:
-        """The classes that are not built in; a table can be given another set of them."""
+        """The classes that are not built in; they can be replaced by another set."""
         return dict(self._added)
 
     @added.setter
@@ -203,7 +193,7 @@ class Registry(Mapping[str, type]):
 
 
 def registry_of(word: str) -> Registry:
-    """The table of a kind, by its singular or plural name."""
+    """The registry of a kind, by its singular or plural name."""
     for table in REGISTRIES.values():
         if word in (table.kind, table.plural):
             return table
@@ -211,7 +201,7 @@ def registry_of(word: str) -> Registry:
 
 
 def registry_for(part: type[Any]) -> Registry:
-    """The table of the kind that a class extends.
+    """The registry of the kind that a class extends.
 
     Raises:
         TypeError: If it extends the contract of no kind.
@@ -224,7 +214,7 @@ def registry_for(part: type[Any]) -> Registry:
 
 
 def register(part: PartClass) -> PartClass:
-    """Enter a class into the table of its kind; the kind follows from its base class.
+    """Enter a class into the registry of its kind; the kind follows from its base class.
 
     Raises:
         TypeError: If it extends the contract of no kind.
@@ -234,82 +224,64 @@ def register(part: PartClass) -> PartClass:
     return part
 
 
-def _checks(*modules: str) -> tuple[str, ...]:
-    return tuple(f"registry.conformance.{module}" for module in modules)
+def _kind(
+    contract: str, about: str, *promises: str, not_parts: frozenset[str] = frozenset()
+) -> Registry:
+    """The registry of a folder of `variants`, by its contract, as "kinds.kind:Class"."""
+    plural, kind = contract.partition(":")[0].split(".")
+    modules = tuple(f"registry.conformance.{name}" for name in promises)
+    package = f"variants.{plural}"
+    return Registry(kind, plural, f"variants.{contract}", package, not_parts, about, modules)
 
 
-OF_ENCODERS = _checks("encoders", "weights", "declarations")
+OF_ENCODERS = ("encoders", "weights", "declarations")
 
-positions = Registry(
-    kind="position",
-    plural="positions",
-    contract="variants.positions.position:Position",
-    package="variants.positions",
-    about="tells the encoder where its tokens are",
-    promises=(*_checks("positions"), *OF_ENCODERS),
+positions = _kind(
+    "positions.position:Position",
+    "tells the encoder where its tokens are",
+    *("positions", *OF_ENCODERS),
 )
-feedforwards = Registry(
-    kind="feedforward",
-    plural="feedforwards",
-    contract="variants.feedforwards.feedforward:FeedForward",
-    package="variants.feedforwards",
-    about="works on each token alone",
-    promises=(*_checks("layers"), *OF_ENCODERS),
+feedforwards = _kind(
+    "feedforwards.feedforward:FeedForward",
+    "works on each token alone",
+    *("layers", *OF_ENCODERS),
 )
-norms = Registry(
-    kind="norm",
-    plural="norms",
-    contract="variants.norms.norm:Norm",
-    package="variants.norms",
-    about="brings each token's vector to a standard size",
-    promises=(*_checks("layers"), *OF_ENCODERS),
+norms = _kind(
+    "norms.norm:Norm",
+    "brings each token's vector to a standard size",
+    *("layers", *OF_ENCODERS),
 )
-norm_placements = Registry(
-    kind="norm_placement",
-    plural="norm_placements",
-    contract="variants.norm_placements.norm_placement:NormPlacement",
-    package="variants.norm_placements",
-    about="joins a sublayer to the residual stream",
-    promises=(*_checks("layers"), *OF_ENCODERS),
+norm_placements = _kind(
+    "norm_placements.norm_placement:NormPlacement",
+    "joins a sublayer to the residual stream",
+    *("layers", *OF_ENCODERS),
 )
-masks = Registry(
-    kind="mask",
-    plural="masks",
-    contract="variants.masks.mask:Mask",
-    package="variants.masks",
-    about="says which keys each query may attend to",
+masks = _kind(
+    "masks.mask:Mask",
+    "says which keys each query may attend to",
+    *("masks", "declarations"),
     not_parts=frozenset({"testing"}),
-    promises=_checks("masks", "declarations"),
 )
-attentions = Registry(
-    kind="attention",
-    plural="attentions",
-    contract="variants.attentions.attention:Attention",
-    package="variants.attentions",
-    about="computes attention (a backend)",
-    promises=(*_checks("attentions"), *OF_ENCODERS),
+attentions = _kind(
+    "attentions.attention:Attention",
+    "computes attention (a backend)",
+    *("attentions", *OF_ENCODERS),
 )
-readouts = Registry(
-    kind="readout",
-    plural="readouts",
-    contract="variants.readouts.readout:Readout",
-    package="variants.readouts",
-    about="reads one vector a sequence, or one a token, from the final states",
-    promises=(*_checks("layers"), *OF_ENCODERS),
+readouts = _kind(
+    "readouts.readout:Readout",
+    "reads one vector a sequence, or one a token, from the final states",
+    *("layers", *OF_ENCODERS),
 )
-initializers = Registry(
-    kind="initializer",
-    plural="initializers",
-    contract="variants.initializers.initializer:Initializer",
-    package="variants.initializers",
-    about="sets the weights before training",
-    promises=_checks("layers", "weights", "declarations"),
+initializers = _kind(
+    "initializers.initializer:Initializer",
+    "sets the weights before training",
+    *("layers", "weights", "declarations"),
 )
 
 
 @contextmanager
 def isolated() -> Generator[None]:
-    """Forget afterwards what is registered inside, whole tables included.
+    """Forget afterwards what is registered inside, whole registries included.
 
     Modules that registered it are forgotten too, so that importing them again registers again.
 

@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,6 @@ PRESETS = (presets.KEY, f"{presets.KEY}s")
 MARKDOWN = "python -m registry list --markdown"
 """The command that writes `docs/parts.md`."""
 
-Section = tuple[str, dict[str, str]]
-"""A heading, and the first line of each name under it."""
-
 
 def listed(kind: str | None, search: str) -> Iterator[str]:
     """The names of a kind, or of all of them and the presets, each with its first line.
@@ -29,14 +27,18 @@ def listed(kind: str | None, search: str) -> Iterator[str]:
     Raises:
         UnknownNameError: If there is no such kind.
     """
-    shown = [(title, names) for title, names in _sections(kind, search) if names or not search]
+    shown = [(title, names) for title, names in _found(kind, search) if names or not search]
     width = max((len(name) for _, names in shown for name in names), default=0)
     for number, (title, names) in enumerate(shown):
         yield from [""] * (number > 0)
         yield title
         yield from (f"  {name:{width}}  {line}" for name, line in names.items())
     if not shown:
-        yield f"no part mentions {search!r}{_hint(kind, search)}"
+        texts = (f"{name} {text}" for _, _, found in _catalog(kind) for name, text in found.items())
+        known = {word for text in texts for word in re.findall(r"\w{3,}", text.casefold())}
+        near = nearest(search.casefold(), known, count=3, cutoff=0.7)
+        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        yield f"no part mentions {search!r}{hint}"
 
 
 def markdown(kind: str | None, search: str) -> Iterator[str]:
@@ -46,46 +48,35 @@ def markdown(kind: str | None, search: str) -> Iterator[str]:
         UnknownNameError: If there is no such kind.
     """
     yield from ["# Parts", "", f"Written by `{MARKDOWN}`."]
-    for title, names in _sections(kind, search):
+    for title, names in _found(kind, search):
         if names:
             yield from ["", f"## {title}", "", "| name | what it is |", "| --- | --- |"]
             lines = ((name, line.replace("|", "\\|")) for name, line in names.items())
             yield from (f"| `{name}` | {line} |" for name, line in lines)
 
 
-def _hint(kind: str | None, search: str) -> str:
-    """The words nearest to one that nobody mentions."""
-    texts = [presets.about(name) for name in presets.names()] if kind in (None, *PRESETS) else []
-    for table in _tables(kind):
-        texts += [f"{name} {docstring(table, name)}" for name in table]
-    known = {word for text in texts for word in re.findall(r"\w{3,}", text.casefold())}
-    near = nearest(search.casefold(), known, count=3, cutoff=0.7)
-    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+def _found(kind: str | None, search: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The heading of each kind, and the first line of each name whose text holds a word."""
+    word = search.casefold()
+    for _, title, texts in _catalog(kind):
+        found = {name: text for name, text in texts.items() if word in f"{name} {text}".casefold()}
+        yield title, {name: text.split("\n", 1)[0] for name, text in found.items()}
 
 
-def _tables(kind: str | None) -> Iterator[Registry]:
-    if kind is None:
-        yield from (REGISTRIES[key] for key in sorted(REGISTRIES))
-    elif kind not in PRESETS:
-        yield _table_of(kind)
-
-
-def _sections(kind: str | None, search: str) -> Iterator[Section]:
-    for table in _tables(kind):
-        names = [name for name in table if mentions(table, name, search)]
-        yield f"{table.kind}: {table.about}", {name: summary(table, name) for name in names}
+def _catalog(kind: str | None) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """A kind, or all of them and the presets: its name, its heading, and the text of each name."""
+    tables = [REGISTRIES[key] for key in sorted(REGISTRIES)]
+    if kind is not None:
+        tables = [] if kind in PRESETS else [_registry_of(kind)]
+    for table in tables:
+        heading = f"{table.kind}: {table.about}"
+        yield table.kind, heading, {name: docstring(table, name) for name in table}
     if kind is None or kind in PRESETS:
-        texts = {name: presets.about(name) for name in presets.names()}
-        found = {name: text for name, text in texts.items() if _says(name, text, search)}
-        lines = {name: text.split("\n", 1)[0] for name, text in found.items()}
-        yield "preset: a ready architecture, under the keys of a config of yours", lines
+        heading = "preset: a ready architecture, under the keys of a config of yours"
+        yield presets.KEY, heading, {name: presets.about(name) for name in presets.names()}
 
 
-def _says(name: str, text: str, word: str) -> bool:
-    return word.casefold() in f"{name} {text}".casefold()
-
-
-def _table_of(kind: str) -> Registry:
+def _registry_of(kind: str) -> Registry:
     try:
         return registry_of(kind)
     except UnknownNameError as error:
@@ -105,23 +96,21 @@ def shown(words: Sequence[str]) -> str:
     name = words[-1]
     kind = words[0] if len(words) == 2 else _only_kind_of(name)
     if kind not in PRESETS:
-        return describe(_table_of(kind)[name])
+        return describe(_registry_of(kind)[name])
     file, about = presets.file_of(name), presets.about(name)
     keys = file.read_text(encoding="utf-8").splitlines()[len(about.splitlines()) :]
     return "\n".join([str(file), "", about, *keys])
 
 
 def _only_kind_of(name: str) -> str:
-    known = {table.kind: list(table) for table in _tables(None)}
+    known = {kind: list(table) for kind, table in sorted(REGISTRIES.items())}
     known[presets.KEY] = presets.names()
     kinds = [kind for kind, names in known.items() if name in names]
     if len(kinds) == 1:
         return kinds[0]
-    plurals = {table.plural for table in _tables(None)}
+    plurals = {table.plural for table in REGISTRIES.values()}
     if not kinds and name not in {*known, *plurals, *PRESETS}:
-        raise UnknownNameError(
-            "part", name, sorted({one for names in known.values() for one in names})
-        )
+        raise UnknownNameError("part", name, sorted({*chain.from_iterable(known.values())}))
     what = f"several kinds have a part named {name!r}" if kinds else f"{name!r} is a kind of part"
     ways = [f"show {kind} {name}" for kind in kinds] or [f"show {name} NAME", f"list {name}"]
     raise ConfigError([Problem("show", f"{what}; say {' or '.join(ways)}")])
@@ -129,7 +118,6 @@ def _only_kind_of(name: str) -> str:
 
 BESIDE_FACTS = ("name", "examples", "waives")
 NO_DOCSTRING = "(no docstring)"
-_ASSIGN = (ast.Assign, ast.AnnAssign)
 
 
 def summary(table: Registry, name: str) -> str:
@@ -146,15 +134,17 @@ def docstring(table: Registry, name: str) -> str:
     if not table.is_builtin(name):
         return inspect.cleandoc(vars(table[name]).get("__doc__") or NO_DOCSTRING)
     file = source_of(table, name)
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ClassDef) and _says_name(node, name):
-            return ast.get_docstring(node) or NO_DOCSTRING
+    classes = ast.parse(file.read_text(encoding="utf-8")).body
+    for node in (node for node in classes if isinstance(node, ast.ClassDef)):
+        for line in node.body:
+            match line:
+                case ast.Assign([ast.Name("name")], ast.Constant(value)) | ast.AnnAssign(
+                    ast.Name("name"), value=ast.Constant(value)
+                ) if value == name:
+                    return ast.get_docstring(node) or NO_DOCSTRING
+                case _:
+                    pass
     raise LookupError(f"{file} holds no {table.kind} with name = {name!r}")
-
-
-def mentions(table: Registry, name: str, word: str) -> bool:
-    """Does a part's name or docstring hold this word, in capitals or not?"""
-    return word.casefold() in f"{name} {docstring(table, name)}".casefold()
 
 
 def source_of(table: Registry, name: str) -> Path:
@@ -163,12 +153,6 @@ def source_of(table: Registry, name: str) -> Path:
     if spec is None or spec.origin is None:
         raise LookupError(f"{table.package}.{name} has no source file")
     return Path(spec.origin)
-
-
-def _says_name(node: ast.ClassDef, name: str) -> bool:
-    """Does the body hold `name = "…"`, annotated or not?"""
-    said = [ast.unparse(line).partition(" = ") for line in node.body if isinstance(line, _ASSIGN)]
-    return any(left.split(":")[0] == "name" and right == repr(name) for left, _, right in said)
 
 
 def facts_of(part: type) -> Iterator[tuple[str, Any]]:
@@ -184,47 +168,39 @@ def facts_of(part: type) -> Iterator[tuple[str, Any]]:
 def describe(part: type) -> str:
     """A class as text: where it is, its docstring, options and facts."""
     options = [
-        (name, inspect.formatannotation(annotation), _default(default))
+        (
+            name,
+            inspect.formatannotation(annotation),
+            "required" if default is ... else f"default {default!r}",
+        )
         for name, annotation, default in options_of(part)
     ]
     facts = [(name, repr(value)) for name, value in dict(facts_of(part)).items()]
-    parts = [
+    sections = [
         f"{part.__module__}.{part.__qualname__}\n{inspect.getfile(part)}",
         inspect.cleandoc(vars(part).get("__doc__") or NO_DOCSTRING),
-        _section("options", options),
-        _section("declared", facts),
     ]
-    return "\n\n".join(parts)
-
-
-def _default(value: Any) -> str:
-    return "required" if value is ... else f"default {value!r}"
-
-
-def _section(title: str, rows: Sequence[Sequence[str]]) -> str:
-    if not rows:
-        return f"{title}: none"
-    return f"{title}:\n" + "\n".join(f"  {line}" for line in columns(rows))
-
-
-def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
-    """Rows as lines with aligned columns; to fit a width, the widest columns are shortened."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    room = None if width is None else width - 2 * (len(widths) - 1)
-    while room is not None and sum(widths) > room and max(widths) > LEAST:
-        widths[widths.index(max(widths))] -= 1
-    return [
-        "  ".join(
-            _shortened(cell, size).ljust(size) for cell, size in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
+    for title, rows in (("options", options), ("declared", facts)):
+        lines = "".join(f"\n  {line}" for line in columns(rows)) if rows else " none"
+        sections.append(f"{title}:{lines}")
+    return "\n\n".join(sections)
 
 
 LEAST = 8
 """No column is made narrower than this."""
 
 
-def _shortened(cell: str, size: int) -> str:
-    """The end of a cell, which tells most: that of a path, of a file, of a number."""
-    return cell if len(cell) <= size else f"…{cell[len(cell) - size + 1 :]}"
+def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+    """Rows as lines with aligned columns; to fit a width, the widest columns are shortened.
+
+    A cell keeps its end, which tells most: that of a path, of a file, of a number.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    room = None if width is None else width - 2 * (len(widths) - 1)
+    while room is not None and sum(widths) > room and max(widths) > LEAST:
+        widths[widths.index(max(widths))] -= 1
+
+    def fitted(cell: str, size: int) -> str:
+        return cell.ljust(size) if len(cell) <= size else f"…{cell[len(cell) - size + 1 :]}"
+
+    return ["  ".join(map(fitted, row, widths)).rstrip() for row in rows]

@@ -18,11 +18,10 @@ the right way, and no more. What was found is stored with the run.
 
 from typing import TYPE_CHECKING, Any
 
-from studies.acceptance_checks import KEY
-from studies.experiment.study import Budget, Line, Study
+from studies.experiment.study import Budget, Study
 
 if TYPE_CHECKING:
-    from store.records import Run
+    pass
 
 TASK = {"name": "first_last_match", "alphabet": 62, "answer_at": "prepended"}
 PERFORM = {"name": "studies.acceptance_checks.accept:accept"}
@@ -53,18 +52,6 @@ METRICS = {
 }
 
 
-def lines(run: "Run") -> list[Line]:
-    """What was asked in each layer, for the report: what to suspect stands behind what failed."""
-    return [
-        Line(
-            f"{one['layer']}: {one['check'].replace('_', ' ')}",
-            one["status"],
-            "; ".join([one["detail"], *(f"suspect: {each}" for each in one["suspects"])]),
-        )
-        for one in run.provenance.get(KEY, ())
-    ]
-
-
 STUDY = Study(
     name="acceptance",
     question="Is this encoder right?",
@@ -72,7 +59,6 @@ STUDY = Study(
     variables=("encoder", "model"),
     budgets={"quick": Budget("ten seconds", SETTINGS)},
     metrics=METRICS,
-    lines=lines,
 )
 
 

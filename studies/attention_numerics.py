@@ -26,9 +26,7 @@ from studies.experiment.study import Budget, Study
 PERFORM = {"name": "studies.measurements.numerics:measure"}
 
 ARMS: dict[str, Any] = {
-    "explicit": {"perform": {"attention": "explicit"}},
-    "chunked": {"perform": {"attention": "chunked"}},
-    "sdpa": {"perform": {"attention": "sdpa"}},
+    **{name: {"perform": {"attention": name}} for name in ("explicit", "chunked", "sdpa")},
     **{
         f"sdpa_{kernel}": {"perform": {"attention": "sdpa", "kernel": kernel}}
         for kernel in ("math", "flash", "efficient", "cudnn")
@@ -36,14 +34,16 @@ ARMS: dict[str, Any] = {
     "unscaled": {"perform": {"attention": "explicit", "scaled": False}},
 }
 
-ROUNDED = {"forward": "output", "q_grad": "gradient of q", "k_grad": "gradient of k",
-           "v_grad": "gradient of v"}  # fmt: skip
-
 METRICS = {
     **{
         f"{name}_{how}": f"{size} error of the {what}, in roundings (1: rounded once)"
         for how, size in (("rms", "typical (rms)"), ("max", "largest"))
-        for name, what in ROUNDED.items()
+        for name, what in (
+            ("forward", "output"),
+            ("q_grad", "gradient of q"),
+            ("k_grad", "gradient of k"),
+            ("v_grad", "gradient of v"),
+        )
     },
     "entropy": "entropy of the exact weights, as a share of that of even ones",
     "seconds": "seconds of a forward and backward pass, on this machine",
@@ -84,23 +84,20 @@ def claims(length: int) -> list[Hypothesis]:
     ]  # fmt: skip
 
 
-def settings(lengths: list[int], panels: list[dict[str, Any]]) -> dict[str, Any]:
+def settings(*lengths: int, seeds: int = 8) -> dict[str, Any]:
     """A budget: the lengths at which everything is measured."""
     return {
         "perform": PERFORM,
         "training": {"steps": 0},
-        "evaluation": {"test_lengths": lengths},
+        "evaluation": {"test_lengths": list(lengths)},
         "study": {
             "arms": ARMS,
-            "seeds": 8,
-            "panels": panels,
+            "seeds": seeds,
+            "panels": PANELS,
             "hypotheses": claims(lengths[-1]),
         },
     }
 
-
-SMOKE = settings([16, 64], PANELS)
-SMOKE["study"] = {**SMOKE["study"], "seeds": 2}
 
 STUDY = Study(
     name="attention_numerics",
@@ -108,13 +105,11 @@ STUDY = Study(
     text=__doc__ or "",
     variables=("perform.attention", "perform.kernel", "perform.scaled"),
     budgets={
-        "smoke": Budget("seconds, to see that everything works; two draws", SMOKE),
-        "quick": Budget(
-            "an answer in some minutes on two cores", settings([16, 64, 256, 512], PANELS)
+        "smoke": Budget(
+            "seconds, to see that everything works; two draws", settings(16, 64, seeds=2)
         ),
-        "standard": Budget(
-            "up to 2,048 tokens, half an hour", settings([64, 256, 1024, 2048], PANELS)
-        ),
+        "quick": Budget("an answer in some minutes on two cores", settings(16, 64, 256, 512)),
+        "standard": Budget("up to 2,048 tokens, half an hour", settings(64, 256, 1024, 2048)),
     },
     metrics=METRICS,
 )

@@ -3,7 +3,7 @@
 import os
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from registry.errors import ConfigError, Problem
 from store.errors import StoreError
@@ -34,33 +34,25 @@ class BrokenModelError(ConfigError):
 
 
 @contextmanager
-def model_answers() -> Iterator[None]:
-    """Turn whatever a model raises into one error that tells it.
-
-    Raises:
-        BrokenModelError: If it raised; the error itself is the cause.
-    """
+def _of_the_model(rule: str, *passing: type[Exception]) -> Iterator[None]:
+    """Turn any error but those that pass into a BrokenModelError, of which it is the cause."""
     try:
         yield
-    except Exception as error:
-        rule = f"a model answers a batch of tokens; this one raised {in_one_line(error)}"
-        raise BrokenModelError([Problem("model", rule, cause=error)]) from error
-
-
-@contextmanager
-def model_is_built() -> Iterator[None]:
-    """Turn whatever builds a model raises into one error that tells it; bad options stay that.
-
-    Raises:
-        BrokenModelError: If it raised; the error itself is the cause.
-    """
-    try:
-        yield
-    except ConfigError:
+    except passing:
         raise
     except Exception as error:
-        rule = f"what builds this model raised {in_one_line(error)}"
-        raise BrokenModelError([Problem("model", rule, cause=error)]) from error
+        problem = Problem("model", f"{rule} raised {in_one_line(error)}", cause=error)
+        raise BrokenModelError([problem]) from error
+
+
+def model_answers() -> AbstractContextManager[None]:
+    """Turn whatever a model raises into a BrokenModelError."""
+    return _of_the_model("a model answers a batch of tokens; this one")
+
+
+def model_is_built() -> AbstractContextManager[None]:
+    """Turn whatever builds a model raises into a BrokenModelError; bad options stay that."""
+    return _of_the_model("what builds this model", ConfigError)
 
 
 def in_one_line(error: BaseException) -> str:

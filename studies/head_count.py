@@ -34,25 +34,30 @@ if TYPE_CHECKING:
 
 WIDTH, D_HEAD, LENGTH, PAIRS = 64, 16, 16, 4
 
+TABLE = {"name": "learned", "max_length": LENGTH}
+"""Learned positions with a row for each index."""
+
+ENCODER = {
+    "d_model": WIDTH,
+    "n_layers": 1,
+    "position": TABLE,
+    "feedforward": {"name": "gelu", "d_ff": 4 * WIDTH},
+    "norm_placement": "pre",
+    "initializer": "torch_default",
+    "embedding_scale": False,
+}
+
 OFFSETS, FIXED, RECALL, RANK = "several offsets", f"heads of {D_HEAD}", "recall", "rank"
 
 
 def heads(count: int) -> str:
-    """How an arm of so many heads is called."""
+    """The name of an arm of so many heads."""
     return "1 head" if count == 1 else f"{count} heads"
 
 
 def links(count: int) -> str:
-    """How a level of so many links is called."""
+    """The name of a level of so many links."""
     return "1 link" if count == 1 else f"{count} links"
-
-
-def crossed(counts: Sequence[int], needed: Sequence[int]) -> dict[str, dict[str, int]]:
-    """Heads × links, as factors."""
-    return {
-        "encoder.n_heads": {heads(one): one for one in counts},
-        "task.offsets": {links(one): one for one in needed},
-    }
 
 
 def arms(counts: Sequence[int], fixed: Sequence[int]) -> dict[str, Any]:
@@ -80,17 +85,13 @@ def panels(
         {"label": FIXED, "task": several, "steps": steps,
          "arms": [f"{heads(one)} of {D_HEAD}" for one in fixed]},
         {"label": RECALL, "task": mqar, "steps": recall, "arms": at_width,
-         "encoder": {"n_layers": 2, "mask": "causal", "position": table(3 * PAIRS)},
+         "encoder": {"n_layers": 2, "mask": "causal",
+                     "position": {**TABLE, "max_length": 3 * PAIRS}},
          "training": {"train_lengths": [3 * PAIRS, 3 * PAIRS]},
          "evaluation": {"test_lengths": [3 * PAIRS]}},
         {"label": RANK, "arms": at_width, "training": {"steps": 0, "until": None},
          "perform": {"name": "studies.measurements.rank_bottleneck:measure"}},
     ]  # fmt: skip
-
-
-def table(length: int) -> dict[str, Any]:
-    """Learned positions with a row for each index."""
-    return {"name": "learned", "max_length": length}
 
 
 claimed = partial(claim, lengths=(LENGTH,))
@@ -130,28 +131,11 @@ def settings(
     examples: int,
     rates: Sequence[float] = (3e-3, 1e-2, 3e-2, 1e-1),
 ) -> dict[str, Any]:
-    """A budget.
-
-    Args:
-        counts: Numbers of heads at the fixed width.
-        needed: Numbers of links.
-        fixed: Numbers of heads at the fixed d_head.
-        steps: Training steps on several offsets.
-        recall: Training steps on recall.
-        seeds: Confirming seeds.
-        examples: Sequences that are tested.
-        rates: Learning rates that every arm tries.
+    """A budget: `counts` of heads at the fixed width, `needed` links, `fixed` heads at the fixed
+    d_head; training steps on several offsets and on recall; final seeds and tested sequences.
     """
     return {
-        "encoder": {
-            "d_model": WIDTH,
-            "n_layers": 1,
-            "position": table(LENGTH),
-            "feedforward": {"name": "gelu", "d_ff": 4 * WIDTH},
-            "norm_placement": "pre",
-            "initializer": "torch_default",
-            "embedding_scale": False,
-        },
+        "encoder": ENCODER,
         "training": {
             "train_lengths": [LENGTH, LENGTH],
             "warmup_steps": 20,
@@ -160,7 +144,10 @@ def settings(
         },
         "evaluation": {"test_lengths": [LENGTH], "examples": examples},
         "study": {
-            "factors": crossed(counts, needed),
+            "factors": {
+                "encoder.n_heads": {heads(one): one for one in counts},
+                "task.offsets": {links(one): one for one in needed},
+            },
             "arms": arms(counts, fixed),
             # More links are more answers, and so more logits.
             "also_differs": ["encoder.n_classes"],

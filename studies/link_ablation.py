@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from studies.experiment.arms import Arm
     from studies.experiment.settings import Settings
 
-PERFORM = "studies.links.effects:measure"
-
 ARMS: dict[str, Any] = {
     **{
         choice.replace("_", " "): {"perform.choice": choice}
@@ -90,14 +88,14 @@ PANELS = [
           "learned", 300, encoder={**WIDE, **CAUSAL}, training={"train_lengths": [24, 24]},
           evaluation={"test_lengths": [24]}),
 ]  # fmt: skip
-LENGTHS = {"recall": 24}
 
 
-def claims(labels: list[str], length: int) -> tuple[list[Hypothesis], list[Hypothesis]]:
+def claims(labels: list[str]) -> tuple[list[Hypothesis], list[Hypothesis]]:
     """What is claimed on these panels: the primary hypotheses, and those that are explored."""
 
     def claimed(name: str, contrast: str, where: str, text: str, **other: Any) -> Hypothesis:
-        options = {"metric": "accuracy", "lengths": (LENGTHS.get(where, length),), **other}
+        lengths = (24 if where == "recall" else 16,)
+        options = {"metric": "accuracy", "lengths": lengths, **other}
         return claim(f"{name}: {where}", contrast, where, text, **options)
 
     primary = [
@@ -128,10 +126,10 @@ def claims(labels: list[str], length: int) -> tuple[list[Hypothesis], list[Hypot
 
 def settings(panels: list[dict[str, Any]], seeds: int, examples: int) -> dict[str, Any]:
     """A budget."""
-    primary, explored = claims([one["label"] for one in panels], 16)
+    primary, explored = claims([one["label"] for one in panels])
     return {
         "encoder": QUICK["encoder"],
-        "perform": PERFORM,
+        "perform": "studies.links.effects:measure",
         "training": {"learning_rate": 3e-3, "warmup_steps": 50, "train_lengths": [2, 16]},
         "evaluation": {"test_lengths": [16], "examples": examples},
         "study": {
@@ -154,15 +152,13 @@ def remark(arm: "Arm", settings: "Settings") -> str:
     )
 
 
-SMOKE = settings([{**PANELS[0], "steps": 20}], seeds=2, examples=32)
-
 STUDY = Study(
     name="link_ablation",
     question="Do attention weights say what matters?",
     text=__doc__ or "",
     variables=("perform.choice", "training.steps"),
     budgets={
-        "smoke": Budget.smoke(SMOKE),
+        "smoke": Budget.smoke(settings([{**PANELS[0], "steps": 20}], seeds=2, examples=32)),
         "quick": Budget(
             "five tasks, an answer in some minutes on two cores", settings(PANELS, 6, 256)
         ),

@@ -29,22 +29,19 @@ from studies.cli.command import command
 from studies.experiment.hypothesis import claim
 from studies.experiment.study import Budget, Study
 
-WARMUP = 100
 PLACES = ("pre", "post", "sandwich", "deepnorm", "rezero")
-WARMED = ("pre", "post")
 
 ARMS: dict[str, Any] = {
     **{place: {"encoder.norm_placement": place} for place in PLACES},
     **{
-        f"{place} + warm-up": {"encoder.norm_placement": place, "training.warmup_steps": WARMUP}
-        for place in WARMED
+        f"{place} + warm-up": {"encoder.norm_placement": place, "training.warmup_steps": 100}
+        for place in ("pre", "post")
     },
 }
 
 
 def untrained(models: int) -> dict[str, Any]:
     """Gradients at initialization, each the mean over so many models."""
-    measure = "studies.measurements.gradient_by_depth:measure"
     return {
         "label": "untrained",
         "arms": list(PLACES),
@@ -57,11 +54,14 @@ def untrained(models: int) -> dict[str, Any]:
         },
         "training": {"steps": 0, "batch_size": 8, "train_lengths": [32, 32], "until": None},
         "evaluation": {"test_lengths": [32], "probes": []},
-        "perform": {"name": measure, "depths": [4, 8, 16, 32], "models": models},
+        "perform": {
+            "name": "studies.measurements.gradient_by_depth:measure",
+            "depths": [4, 8, 16, 32],
+            "models": models,
+        },
     }
 
 
-SHIFT = {"name": "shift", "k": 3, "alphabet": 8}
 TWO, FAST, DEEP = "2 layers, rate 0.003", "6 layers, rate 0.01", "12 layers, rate 0.003"
 
 
@@ -70,7 +70,7 @@ def trained(layers: int, rate: float, steps: int, arms: list[str] | None = None)
     probe = {"name": "gradient_norms", "examples": 32, "steps": [steps // 10, steps // 2]}
     return {
         "label": f"{layers} layers, rate {rate:g}",
-        "task": SHIFT,
+        "task": {"name": "shift", "k": 3, "alphabet": 8},
         "encoder": {"n_layers": layers},
         "training": {"steps": steps, "learning_rate": rate},
         "evaluation": {"probes": [probe]},

@@ -1,7 +1,8 @@
 """From the answers of a model to numbers: its logits, which of them are right, what they cost."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,12 +50,8 @@ class Point:
 class FixedSets:
     """Sets of examples, one a length, that are the same for every arm of a replicate.
 
-    Args:
-        task: What the examples are of.
-        split: The stream that they are drawn from: test, validation …
-        seeds: The random streams of the replicate.
-        examples: How many there are of each length.
-        batch_size: How many a model sees at a time.
+    `split` is the stream that they are drawn from: test, validation …; there are `examples` of each
+    length, of which a model sees `batch_size` at a time.
     """
 
     task: Task
@@ -93,11 +90,7 @@ def averaged(logits: Sequence[Tensor]) -> Tensor:
 
 
 def logits_of(output: Any) -> Tensor:
-    """The logits in what a model returned: a tensor, or an object that holds them.
-
-    Raises:
-        TypeError: If it is neither.
-    """
+    """The logits in what a model returned: a tensor, or an object that holds them."""
     if isinstance(output, Tensor):
         return output
     logits = getattr(output, "logits", None)
@@ -111,28 +104,36 @@ def logits_of(output: Any) -> Tensor:
 def logits_per_answer(logits: Tensor, targets: Tensor) -> Tensor:
     """The logits of each target: those of a place with several answers are told apart.
 
-    Raises:
-        ValueError: If they are not as many as the targets; a model of the user's may answer
-            elsewhere than its task asks.
+    A ValueError says that a model of the user's answers elsewhere than its task asks.
     """
-    told = logits
     if logits.ndim == targets.ndim == PLACES_WITH_ANSWERS:
         split = "batch seq (answers classes) -> batch seq answers classes"
-        told = rearrange(logits, split, answers=targets.shape[-1])
-    if told.shape[:-1] != targets.shape:
+        logits = rearrange(logits, split, answers=targets.shape[-1])
+    if logits.shape[:-1] != targets.shape:
         asked = ", ".join(map(str, targets.shape))
         where = "a sequence" if targets.ndim == 1 else "a token"
         raise ValueError(
             f"this task has an answer for {where}, so a model gives logits of shape ({asked}, "
             f"classes) here; got {tuple(logits.shape)}"
         )
-    return told
+    return logits
 
 
 def judged(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """Which targets are scored, and which of them the logits of each answer get right."""
     scored = targets != UNSCORED
     return scored, (logits.argmax(dim=-1) == targets) & scored
+
+
+@contextmanager
+def hooked(modules: Iterable[nn.Module], hook: Callable[..., None]) -> Iterator[None]:
+    """Call a hook after each forward of some modules."""
+    handles = [module.register_forward_hook(hook) for module in modules]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def batch_loss(

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from variants.feedforwards.feedforward import FeedForward
 from variants.multihead import MultiHeadAttention
 from variants.norm_placements.norm_placement import NormPlacement
+from variants.shapes import Stream
 
 
 class Block(nn.Module):
@@ -35,9 +35,7 @@ class Block(nn.Module):
         self.joins = nn.ModuleList(joins)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(
-        self, x: Float[Tensor, "batch seq d_model"], *attention_inputs: Any
-    ) -> Float[Tensor, "batch seq d_model"]:
+    def forward(self, x: Stream, *attention_inputs: Any) -> Stream:
         """The stream after both sublayers; the other inputs go to the attention."""
         # Lambdas, since functions with annotations cost the tests a check of types each time.
         waiting = [lambda y: self.dropout(self.attention(y, *attention_inputs))]

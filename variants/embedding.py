@@ -1,10 +1,10 @@
 """Token embeddings."""
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import nn
 
 from variants.dims import Dims
+from variants.shapes import Stream, TokenIndex
 
 
 class TokenEmbedding(nn.Module):
@@ -28,5 +28,5 @@ class TokenEmbedding(nn.Module):
             with torch.no_grad():
                 self.table.weight[self.table.padding_idx] = 0.0
 
-    def forward(self, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
+    def forward(self, tokens: TokenIndex) -> Stream:
         return self.table(tokens) * self.factor

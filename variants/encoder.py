@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from einops import rearrange
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
@@ -19,6 +19,7 @@ from variants.masks.padding import Padding
 from variants.norms.norm import Norm
 from variants.positions.position import Position
 from variants.readouts.readout import Readout
+from variants.shapes import Real, Scores, Stream, TokenIndex
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,10 @@ class EncoderOutput:
         weights: Attention weights before dropout, one tensor a layer, where they were asked for.
     """
 
-    hidden: Float[Tensor, "batch seq d_model"]
+    hidden: Stream
     readout: Float[Tensor, "batch *tokens d_model"]
     logits: Float[Tensor, "batch *tokens n_classes"] | None
-    weights: tuple[Float[Tensor, "batch heads query key"], ...] | None
+    weights: tuple[Scores, ...] | None
 
 
 class Encoder(nn.Module):
@@ -98,7 +99,7 @@ class Encoder(nn.Module):
 
     def forward(
         self,
-        tokens: Int[Tensor, "batch seq"] | Float[Tensor, "batch seq d_model"],
+        tokens: TokenIndex | Stream,
         mask: Mask | None = None,
         positions: Int[Tensor, "batch_or_1 seq"] | None = None,
         need_weights: bool = False,
@@ -147,16 +148,14 @@ class Encoder(nn.Module):
             effective = effective & Padding.from_tokens(tokens, self.pad_id)
         return effective
 
-    def _place(
-        self, index: Int[Tensor, "batch seq"], generator: torch.Generator | None
-    ) -> Int[Tensor, "batch seq"]:
+    def _place(self, index: TokenIndex, generator: torch.Generator | None) -> TokenIndex:
         position: Any = self.positions[0]
         # Making a generator stops a whole-graph capture: only a position that draws gets one.
         if self.draws and generator is None and not self.training:
             generator = torch.Generator(index.device).manual_seed(0)
         return position.place(index, generator)
 
-    def _embed(self, tokens: Tensor) -> Float[Tensor, "batch seq d_model"]:
+    def _embed(self, tokens: Tensor) -> Stream:
         if tokens.is_floating_point():
             return tokens
         assert self.embedding is not None
@@ -170,12 +169,8 @@ class Encoder(nn.Module):
             ) from None
 
     def _run(
-        self,
-        x: Float[Tensor, "batch seq d_model"],
-        index: Int[Tensor, "#batch seq"],
-        mask: Mask,
-        seen: list[Tensor] | None,
-    ) -> Float[Tensor, "batch seq d_model"]:
+        self, x: Stream, index: Int[Tensor, "#batch seq"], mask: Mask, seen: list[Tensor] | None
+    ) -> Stream:
         batch, seq = x.shape[:2]
         sizes = Sizes(batch, self.dims.n_heads, seq, seq)
         attention = self.attention if seen is None else self.reference
@@ -236,7 +231,7 @@ class Encoder(nn.Module):
 
 
 def _ending(
-    index: Int[Tensor, "batch_or_1 seq"], keep: Bool[Tensor, "batch seq"] | None
+    index: Int[Tensor, "batch_or_1 seq"], keep: Real | None
 ) -> Int[Tensor, "batch_or_1 seq"]:
     """Positions that end with the last real token: padding after it stands where it does."""
     if keep is None:

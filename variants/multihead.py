@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from variants.attentions.attention import Attention, Heads
 from variants.dims import Dims
 from variants.positions.position import Position
+from variants.shapes import Stream
 
 
 class MultiHeadAttention(nn.Module):
@@ -43,14 +44,14 @@ class MultiHeadAttention(nn.Module):
 
     def forward(
         self,
-        x: Float[Tensor, "batch seq d_model"],
+        x: Stream,
         position: Position,
         index: Int[Tensor, "#batch seq"],
         attention: Attention,
         prepared: Any,
         seen: list[Tensor] | None = None,
         factor: Float[Tensor, "#batch #heads seq 1"] | None = None,
-    ) -> Float[Tensor, "batch seq d_model"]:
+    ) -> Stream:
         """Attend within x.
 
         Args:

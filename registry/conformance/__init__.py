@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from registry.conformance.checks import Broken, Promise, Report, Result, known, promises_of
+from registry.conformance.checks import Broken, Promise, Report, Result, promise_of, promises_of
 from registry.conformance.trial import Trial
 from registry.errors import ConfigError, Problem, UnknownNameError
 from registry.plugins import load
@@ -47,10 +47,10 @@ def check(part: type[Any], *, dear: bool = True, only: Collection[str] = ()) -> 
         ConfigError: If it cannot be built with its defaults.
         UnknownNameError: If a name in `only` or in its waivers is that of no promise.
     """
-    return Report(title_of(part), tuple(results_of(part, dear=dear, only=only)))
+    return Report(_title(part), tuple(_results(part, dear=dear, only=only)))
 
 
-def title_of(part: type[Any]) -> str:
+def _title(part: type[Any]) -> str:
     """A part's kind and name, its class and file."""
     table = registry_for(part)
     if not isinstance(vars(part).get("name"), str):
@@ -58,36 +58,24 @@ def title_of(part: type[Any]) -> str:
     return f"{table.kind} {part.name}: {Origin.of(part)}"
 
 
-def results_of(
-    part: type[Any], *, dear: bool = True, only: Collection[str] = ()
-) -> Iterator[Result]:
+def _results(part: type[Any], *, dear: bool, only: Collection[str]) -> Iterator[Result]:
     """The results of `check`, each as soon as it is known."""
     table = registry_for(part)
-    asked = [known(table, name) for name in only] or list(promises_of(table).values())
+    asked = [promise_of(table, name) for name in only] or list(promises_of(table).values())
     trial = Trial(table, part)
-    for one in asked:
-        if dear or not one.dear or one.name in only:
-            yield trial.result(one)
+    for promise in asked:
+        if dear or not promise.dear or promise.name in only:
+            yield trial.result(promise)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One promise of one part, as a function that fails where it is broken.
-
-    Args:
-        part: The class.
-        promise: The promise.
-    """
+    """One promise of a part, as a function that raises an AssertionError where it is broken."""
 
     part: type[Any]
     promise: Promise
 
     def __call__(self) -> Result:
-        """Try it.
-
-        Raises:
-            AssertionError: If it is broken.
-        """
         result = _trial(self.part).result(self.promise)
         if result.status == "broken":
             raise Broken(f"{self.promise.sentence}: {result.detail}")
@@ -96,12 +84,13 @@ class Case:
 
 def cases(part: type[Any]) -> list[tuple[str, Case]]:
     """The name of each promise of a part, and the function that tries it."""
-    return [(one.name, Case(part, one)) for one in promises_of(registry_for(part)).values()]
+    promises = promises_of(registry_for(part)).items()
+    return [(name, Case(part, promise)) for name, promise in promises]
 
 
 @cache
 def _trial(part: type[Any]) -> Trial:
-    """One trial a class, so that the cases of a class share its encoders."""
+    # Shared, so that the cases of a class share its encoders.
     return Trial(registry_for(part), part)
 
 
@@ -115,10 +104,10 @@ def parts_of(target: str | None, kind: str | None) -> list[type[Any]]:
     tables = (
         [registry_of(kind)] if kind else [table for table in REGISTRIES.values() if table.promises]
     )
+    if target is not None and "." in target:
+        return _defined_in(target, tables)
     if target is None:
         return [table[name] for table in tables for name in table]
-    if "." in target:
-        return _defined_in(target, tables)
     found = [table[target] for table in tables if target in table]
     of_kind = next((table for table in tables if target in (table.kind, table.plural)), None)
     if not found and of_kind:
@@ -150,38 +139,31 @@ def _defined_in(target: str, tables: Sequence[Registry]) -> list[type[Any]]:
     return found
 
 
-def told(
+def progress(
     parts: Sequence[type[Any]], quick: bool, only: Sequence[str], width: int
 ) -> Iterator[tuple[bool, str]]:
     """Each line as soon as it is known, and whether all is well so far.
 
-    One part is told whole; of several, each has a line, and what is broken in it.
+    Of one part all results are shown; of several, each has a line, and what is broken in it.
     """
-    asked = {part: _asked(part, only) for part in parts}
-    strange = sorted(set(only).difference(*asked.values()))
-    if strange:
-        known(registry_for(parts[0]), strange[0])
-    trials = {part: names for part, names in asked.items() if names or not only}
-    ok, alone = True, len(trials) == 1
-    for part, names in trials.items():
-        title = title_of(part)
+    asked = {
+        part: [name for name in only if name in promises_of(registry_for(part))] for part in parts
+    }
+    unknown = sorted(set(only).difference(*asked.values()))
+    if unknown:
+        promise_of(registry_for(parts[0]), unknown[0])
+    tried = [part for part in parts if asked[part] or not only]
+    ok, alone = True, len(tried) == 1
+    for part in tried:
+        title, results = _title(part), list[Result]()
         yield from [(ok, title)] * alone
-        results: list[Result] = []
-        for result in results_of(part, dear=not quick, only=names):
+        for result in _results(part, dear=not quick, only=asked[part]):
             results.append(result)
             ok = ok and result.status != "broken"
-            if alone:
-                yield from ((ok, line) for line in result.lines(width))
-        summary = Report(title, tuple(results)).summary
+            yield from ((ok, line) for line in result.lines(width) if alone)
+        report = Report(title, tuple(results))
         if alone:
-            yield ok, summary
-            continue
-        yield ok, f"{title.split(':')[0]}: {summary}"
-        broken = [result for result in results if result.status == "broken"]
-        yield from ((ok, line) for result in broken for line in result.lines(width))
-
-
-def _asked(part: type[Any], names: Sequence[str]) -> list[str]:
-    """Those of these promises that parts of this kind make."""
-    promised = promises_of(registry_for(part))
-    return [name for name in names if name in promised]
+            yield ok, report.summary
+        else:
+            yield ok, f"{title.split(':')[0]}: {report.summary}"
+            yield from ((ok, line) for result in report.broken for line in result.lines(width))

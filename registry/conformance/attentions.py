@@ -1,18 +1,27 @@
 """Attention backends against the formula, written out here once more."""
 
 # torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import torch
 from einops import einsum, rearrange
 from torch import Tensor
 
-from registry.conformance.checks import NotApplicable, insist, insist_same, promise
-from registry.conformance.subject import DIMS, HEADS, Subject, only_for, vectors
+from registry.conformance.checks import (
+    NotApplicable,
+    left_alone,
+    nothing_drawn,
+    only_for,
+    promise,
+    relative_error,
+    require,
+    require_same,
+)
+from registry.conformance.subject import DIMS, HEADS, Subject, vectors
 from variants.masks import Causal, Dense, Full, Mask, Padding, Sizes, Window
 from variants.positions import Position
 
@@ -31,6 +40,7 @@ NO_KEYS = (
 )
 """Masks under which a query has no keys: its second in the first, its first in the other."""
 
+PAIRS = "batch heads query d_head, batch heads key d_head -> batch heads query key"
 INDEX = torch.tensor([[0, 1, 2, 3, 4, 5], [1, 2, 4, 7, 8, 30]])
 
 
@@ -49,8 +59,7 @@ class _Contextual(Position):
 
     def scores(self, q: Tensor, k: Tensor, q_index: Tensor, k_index: Tensor) -> Tensor:
         turned = k * rearrange(k_index, "batch key -> batch 1 key 1").cos()
-        pattern = "batch heads query d_head, batch heads key d_head -> batch heads query key"
-        return einsum(q.tanh(), turned, pattern)
+        return einsum(q.tanh(), turned, PAIRS)
 
 
 POSITIONS: dict[str, Callable[[], Position]] = {
@@ -64,8 +73,7 @@ def formula(
     q: Tensor, k: Tensor, v: Tensor, allowed: Tensor, position: Position
 ) -> tuple[Tensor, Tensor]:
     """softmax(q·k/√d_head + bias + scores) v over the allowed keys; 0 where there are none."""
-    pattern = "batch heads query d_head, batch heads key d_head -> batch heads query key"
-    scores = einsum(q, k, pattern) / q.shape[-1] ** 0.5
+    scores = einsum(q, k, PAIRS) / q.shape[-1] ** 0.5
     for added in (position.bias(INDEX, INDEX), position.scores(q, k, INDEX, INDEX)):
         scores = scores if added is None else scores + added
     shares = scores.exp() * allowed
@@ -77,6 +85,10 @@ def formula(
 def _heads() -> tuple[Tensor, Tensor, Tensor]:
     q, k, v = (vectors(2, HEADS, 6, 8, seed=seed).requires_grad_() for seed in range(3))
     return q, k, v
+
+
+def _prepared(backend: Any, mask: Mask, position: Position | None = None) -> Any:
+    return backend.prepare(mask, position or Position(DIMS), INDEX, INDEX, SIZES)
 
 
 def _cells(mask: Mask) -> Tensor:
@@ -92,19 +104,17 @@ def outputs_and_gradients_are_those_of_the_formula(subject: Subject) -> None:
     """For every kind of mask and position, in float64."""
     _only_for_softmax(subject)
     backend = subject.moved()
-    for place, make in POSITIONS.items():
-        for name, mask in MASKS.items():
-            where, position = f"{name}, {place}", make()
-            q, k, v = _heads()
-            prepared = backend.prepare(mask, position, INDEX, INDEX, SIZES)
-            found = backend(q, k, v, prepared)
-            expected, _ = formula(q, k, v, _cells(mask), position)
-            insist_same(found, expected, f"outputs with {where}")
-            loss = vectors(*found.shape, seed=7)
-            slopes = torch.autograd.grad((found * loss).sum(), (q, k, v))
-            wanted = torch.autograd.grad((expected * loss).sum(), (q, k, v))
-            for letter, slope, want in zip("qkv", slopes, wanted, strict=True):
-                insist_same(slope, want, f"gradient of {letter} with {where}")
+    for (place, make), (name, mask) in product(POSITIONS.items(), MASKS.items()):
+        where, position = f"{name}, {place}", make()
+        heads = _heads()
+        found = backend(*heads, _prepared(backend, mask, position))
+        expected, _ = formula(*heads, _cells(mask), position)
+        require_same(found, expected, f"outputs with {where}")
+        loss = vectors(*found.shape, seed=7)
+        slopes = torch.autograd.grad((found * loss).sum(), heads)
+        wanted = torch.autograd.grad((expected * loss).sum(), heads)
+        for letter, slope, want in zip("qkv", slopes, wanted, strict=True):
+            require_same(slope, want, f"gradient of {letter} with {where}")
 
 
 @promise()
@@ -112,10 +122,10 @@ def a_masked_key_never_wins_however_low_the_others_score(subject: Subject) -> No
     """The only key that a query may see scores minus a million, and still gets all its weight."""
     _only_for_softmax(subject)
     backend = subject.moved()
-    q, k, v = (one.detach().clone() for one in _heads())
+    q, k, v = (heads.detach().clone() for heads in _heads())
     k[:, :, 0] = -1e6 * q[:, :, 0]
-    found = backend(q, k, v, backend.prepare(Causal(), Position(DIMS), INDEX, INDEX, SIZES))
-    insist_same(found[:, :, 0], v[:, :, 0], "the first query under a causal mask")
+    found = backend(q, k, v, _prepared(backend, Causal()))
+    require_same(found[:, :, 0], v[:, :, 0], "the first query under a causal mask")
 
 
 @promise()
@@ -123,43 +133,43 @@ def a_query_without_keys_gets_zero_and_gives_zero_gradient(subject: Subject) -> 
     mask = subject.first_taken(*NO_KEYS)
     backend, row = subject.moved(), 1 if mask is NO_KEYS[0] else 0
     q, k, v = _heads()
-    out = backend(q, k, v, backend.prepare(mask, Position(DIMS), INDEX, INDEX, SIZES))
-    insist(out[:, :, row].eq(0).all(), "its output is not 0")
+    out = backend(q, k, v, _prepared(backend, mask))
+    require(out[:, :, row].eq(0).all(), "its output is not 0")
     (slope,) = torch.autograd.grad((out * vectors(*out.shape, seed=7)).sum(), q)
-    insist(slope.isfinite().all(), "a gradient is not finite")
-    insist(slope[:, :, row].eq(0).all(), "its gradient is not 0")
+    require(slope.isfinite().all(), "a gradient is not finite")
+    require(slope[:, :, row].eq(0).all(), "its gradient is not 0")
 
 
 @promise()
 def weights_are_those_of_the_formula_where_they_can_be_asked_for(subject: Subject) -> None:
     """Each row sums to 1 over the keys, not over the queries; masked keys have none."""
     _only_for_softmax(subject)
-    q, k, v = _heads()
-    for name, mask, _, weights in _shown(subject, q, k, v):
-        _, expected = formula(q, k, v, _cells(mask), Position(DIMS))
-        insist_same(weights, expected, f"weights with {name}")
+    heads = _heads()
+    for name, mask, _, weights in _shown(subject, heads):
+        _, expected = formula(*heads, _cells(mask), Position(DIMS))
+        require_same(weights, expected, f"weights with {name}")
 
 
 @promise()
 def asking_for_weights_changes_no_output_and_shows_no_masked_key(subject: Subject) -> None:
-    q, k, v = _heads()
-    backend = subject.moved()
-    for name, mask, mixed, weights in _shown(subject, q, k, v):
-        plain = backend(q, k, v, backend.prepare(mask, Position(DIMS), INDEX, INDEX, SIZES))
-        insist_same(mixed, plain, f"outputs with weights, {name}")
-        insist(weights.masked_select(~_cells(mask)).eq(0).all(), f"{name}: a masked key has weight")
+    heads, backend = _heads(), subject.moved()
+    for name, mask, mixed, weights in _shown(subject, heads):
+        plain = backend(*heads, _prepared(backend, mask))
+        require_same(mixed, plain, f"outputs with weights, {name}")
+        forbidden = weights.masked_select(~_cells(mask))
+        require(forbidden.eq(0).all(), f"{name}: a masked key has weight")
 
 
 def _shown(
-    subject: Subject, q: Tensor, k: Tensor, v: Tensor
+    subject: Subject, heads: tuple[Tensor, Tensor, Tensor]
 ) -> Iterator[tuple[str, Mask, Tensor, Tensor]]:
     """Outputs and weights under each mask that is taken, where weights can be asked for."""
     backend = subject.moved()
     for name, mask in MASKS.items():
         if subject.takes(mask):
-            prepared = backend.prepare(mask, Position(DIMS), INDEX, INDEX, SIZES)
+            prepared = _prepared(backend, mask)
             try:
-                mixed, weights = backend.with_weights(q, k, v, prepared)
+                mixed, weights = backend.with_weights(*heads, prepared)
             except NotImplementedError:
                 raise NotApplicable("it never holds its weights") from None
             yield name, mask, mixed, weights
@@ -169,42 +179,37 @@ def _shown(
 def dropout_acts_on_weights_and_only_when_it_is_asked_for(subject: Subject) -> None:
     """At 0 nothing is drawn; at 0.5 outputs change, and their mean stays."""
     backend = subject.moved()
-    q, k, v = (one.detach() for one in _heads())
-    prepared = backend.prepare(Full(), Position(DIMS), INDEX, INDEX, SIZES)
-    before = torch.get_rng_state()
-    plain = backend(q, k, v, prepared)
-    insist(torch.equal(plain, backend(q, k, v, prepared, 0.0)), "a share of 0 drops something")
-    insist(torch.equal(before, torch.get_rng_state()), "numbers are drawn without dropout")
+    heads = [each.detach() for each in _heads()]
+    prepared = _prepared(backend, Full())
+    with nothing_drawn("numbers are drawn without dropout"):
+        plain = backend(*heads, prepared)
+        same = torch.equal(plain, backend(*heads, prepared, 0.0))
+        require(same, "a share of 0 drops something")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        draws: Any = torch.stack([backend(q, k, v, prepared, 0.5) for _ in range(200)])
-    insist((draws[0] - plain).abs().max() > 1e-3, "a share of 0.5 drops nothing")
-    error = ((draws.mean(0) - plain).norm() / plain.norm()).item()
-    insist(error < 0.2, f"the mean over 200 draws is off by {error:.2g}")
+        draws: Any = torch.stack([backend(*heads, prepared, 0.5) for _ in range(200)])
+    require((draws[0] - plain).abs().max() > 1e-3, "a share of 0.5 drops nothing")
+    error = relative_error(draws.mean(0), plain)
+    require(error < 0.2, f"the mean over 200 draws is off by {error:.2g}")
 
 
 @promise()
 def queries_and_keys_may_differ_in_number(subject: Subject) -> None:
     backend = subject.moved()
-    q, k, v = (one.detach() for one in _heads())
+    q, k, v = (heads.detach() for heads in _heads())
     mask = subject.first_taken(Dense(torch.tensor([[1, 0, 1, 0, 1, 1], [0, 1, 1, 0, 0, 1]]) > 0))
-    sizes = Sizes(2, HEADS, 2, 6)
-    found = backend(
-        q[:, :, 2:4], k, v, backend.prepare(mask, Position(DIMS), INDEX[:, 2:4], INDEX, sizes)
-    )
-    whole = Dense(
-        torch.cat([torch.ones(2, 6) > 0, mask.dense(1, 1, 2, 6)[0, 0], torch.ones(2, 6) > 0])
-    )
-    prepared = backend.prepare(whole, Position(DIMS), INDEX, INDEX, SIZES)
-    insist_same(found, backend(q, k, v, prepared)[:, :, 2:4], "two queries of six")
+    few = backend.prepare(mask, Position(DIMS), INDEX[:, 2:4], INDEX, Sizes(2, HEADS, 2, 6))
+    found = backend(q[:, :, 2:4], k, v, few)
+    every = torch.ones(2, 6) > 0
+    whole = Dense(torch.cat([every, mask.dense(1, 1, 2, 6)[0, 0], every]))
+    expected = backend(q, k, v, _prepared(backend, whole))
+    require_same(found, expected[:, :, 2:4], "two queries of six")
 
 
 @promise()
 def its_inputs_are_left_as_they_are(subject: Subject) -> None:
     backend = subject.moved()
-    given = [one.detach() for one in _heads()]
-    kept = [one.clone() for one in given]
-    for mask in filter(subject.takes, MASKS.values()):
-        backend(*given, backend.prepare(mask, Position(DIMS), INDEX, INDEX, SIZES))
-    for one, before in zip(given, kept, strict=True):
-        insist(torch.equal(one, before), "an input is changed in place")
+    given = [heads.detach() for heads in _heads()]
+    with left_alone(*given):
+        for mask in filter(subject.takes, MASKS.values()):
+            backend(*given, _prepared(backend, mask))

@@ -1,25 +1,24 @@
-"""What a promise is, and how it says that it is broken or does not apply."""
+"""What a promise is, how it is looked up, and how it says that it is broken or does not apply."""
 
 # torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
-import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
+
+import torch
+from torch import Tensor
 
 from registry.errors import UnknownNameError
 from registry.registry import Registry
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-
 Keep = TypeVar("Keep", bound=Callable[..., None])
+Status = Literal["kept", "broken", "waived", "not applicable"]
 
 
 class Broken(AssertionError):  # noqa: N818  (reads as what it says)
@@ -53,10 +52,6 @@ class Promise:
         """Its name with spaces."""
         return self.name.replace("_", " ")
 
-    def made_by(self, kind: str) -> bool:
-        """Do parts of this kind make it?"""
-        return not self.kinds or kind in self.kinds
-
 
 def promise(*kinds: str, dear: bool = False, once: bool = False) -> Callable[[Keep], Keep]:
     """Mark a function as a promise; see `Promise` for the words."""
@@ -73,74 +68,23 @@ def promises_of(table: Registry) -> dict[str, Promise]:
     found: dict[str, Promise] = {}
     for module in table.promises:
         for value in vars(import_module(module)).values():
-            one = getattr(value, "__promise__", None)
-            if (
-                isinstance(one, Promise)
-                and one.keep.__module__ == module
-                and one.made_by(table.kind)
-            ):
-                found[one.name] = one
+            mark = getattr(value, "__promise__", None)
+            if isinstance(mark, Promise) and mark.keep.__module__ == module:
+                found |= {mark.name: mark} if not mark.kinds or table.kind in mark.kinds else {}
     return found
 
 
-def known(table: Registry, name: str) -> Promise:
+def promise_of(table: Registry, name: str) -> Promise:
     """The promise of this name.
 
     Raises:
         UnknownNameError: If parts of this kind make no such promise; the nearest are named.
     """
-    all_of_them = promises_of(table)
-    if name not in all_of_them:
+    promises = promises_of(table)
+    if name not in promises:
         article = "an" if table.kind[0] in "aeiou" else "a"
-        raise UnknownNameError(f"promise of {article} {table.kind}", name, sorted(all_of_them))
-    return all_of_them[name]
-
-
-def insist(holds: Any, detail: str) -> None:
-    """Break the promise with this detail, unless it holds."""
-    if not holds:
-        raise Broken(detail)
-
-
-def insist_same(
-    found: "Tensor", expected: "Tensor", what: str, tolerance: float = 1e-9, scale: bool = True
-) -> None:
-    """Break the promise unless two tensors agree; what is not finite agrees with nothing.
-
-    The tolerance is relative to the largest expected value, or to 1 where that is less.
-    """
-    insist(
-        found.shape == expected.shape,
-        f"{what}: shape {tuple(found.shape)}, expected {tuple(expected.shape)}",
-    )
-    if not found.numel():
-        return
-    insist(expected.isfinite().all(), f"{what}: what it is compared with is not finite")
-    difference = (found.double() - expected.double()).abs().max().item()
-    largest = max(expected.double().abs().max().item(), 1.0) if scale else 1.0
-    insist(
-        difference <= tolerance * largest,
-        f"{what}: differs by {difference:.3g} (allowed: {tolerance * largest:.1g})",
-    )
-
-
-def place_of(error: BaseException) -> str:
-    """The file and line where an error was raised, outside this package and torch if possible."""
-    frames: list[tuple[str, int]] = []
-    trace = error.__traceback__
-    while trace is not None:
-        frames.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
-        trace = trace.tb_next
-    own = [
-        (file, line)
-        for file, line in frames
-        if "site-packages" not in file and not file.startswith(("<", sys.prefix))
-    ]
-    file, line = (own or frames)[-1]
-    return f"{file}, line {line}"
-
-
-Status = Literal["kept", "broken", "waived", "not applicable"]
+        raise UnknownNameError(f"promise of {article} {table.kind}", name, sorted(promises))
+    return promises[name]
 
 
 @dataclass(frozen=True)
@@ -179,16 +123,90 @@ class Report:
     @property
     def ok(self) -> bool:
         """Is no promise broken?"""
-        return not any(result.status == "broken" for result in self.results)
+        return not self.broken
+
+    @property
+    def broken(self) -> list[Result]:
+        """The results of broken promises."""
+        return [result for result in self.results if result.status == "broken"]
 
     @property
     def summary(self) -> str:
         """How many promises are kept, broken, waived and not applicable."""
         found = Counter(result.status for result in self.results)
-        return ", ".join(
-            f"{found[status]} {status}" for status in get_args(Status) if found[status]
-        )
+        return ", ".join(f"{found[one]} {one}" for one in get_args(Status) if found[one])
 
     def __str__(self) -> str:
         lines = [line for result in self.results for line in result.lines()]
         return "\n".join([self.title, *lines, self.summary])
+
+
+def require(condition: Any, detail: str) -> None:
+    """Break the promise with this detail, unless the condition holds."""
+    if not condition:
+        raise Broken(detail)
+
+
+def require_same(found: Tensor, expected: Tensor, what: str, tolerance: float = 1e-9) -> None:
+    """Break the promise unless two tensors agree; what is not finite agrees with nothing.
+
+    The tolerance is relative to the largest expected value, or to 1 where that is less.
+    """
+    require(
+        found.shape == expected.shape,
+        f"{what}: shape {tuple(found.shape)}, expected {tuple(expected.shape)}",
+    )
+    if not found.numel():
+        return
+    require(expected.isfinite().all(), f"{what}: what it is compared with is not finite")
+    difference = (found.double() - expected.double()).abs().max().item()
+    largest = max(expected.double().abs().max().item(), 1.0)
+    require(
+        difference <= tolerance * largest,
+        f"{what}: differs by {difference:.3g} (allowed: {tolerance * largest:.1g})",
+    )
+
+
+def require_same_gradients(
+    found: Mapping[str, Tensor], expected: Mapping[str, Tensor], what: str, tolerance: float = 1e-9
+) -> None:
+    """Break the promise unless the same parameters get the same gradients.
+
+    Args:
+        found: The gradients, by the path of their parameter.
+        expected: Those that they should be.
+        what: What is said of a path where they are not, with {} for it.
+        tolerance: As in `require_same`.
+    """
+    which = what.format("parameters that have one")
+    require(found.keys() == expected.keys(), f"other parameters get gradients: {which}")
+    for path, gradient in found.items():
+        require_same(gradient, expected[path], what.format(path), tolerance)
+
+
+def relative_error(found: Tensor, exact: Tensor) -> float:
+    """The norm of the difference as a share of the norm of the exact tensor."""
+    return ((found.to(exact.dtype) - exact).norm() / exact.norm()).item()
+
+
+@contextmanager
+def left_alone(*tensors: Tensor, detail: str = "an input is changed in place") -> Generator[None]:
+    """Break the promise if the block changes one of the tensors in place."""
+    kept = [tensor.clone() for tensor in tensors]
+    yield
+    for tensor, before in zip(tensors, kept, strict=True):
+        require(torch.equal(tensor, before), detail)
+
+
+@contextmanager
+def nothing_drawn(detail: str) -> Generator[None]:
+    """Break the promise if the block draws from torch's global generator."""
+    before = torch.get_rng_state()
+    yield
+    require(torch.equal(torch.get_rng_state(), before), detail)
+
+
+def only_for(condition: Any, why: str) -> None:
+    """Leave the promise, unless it says something about this part."""
+    if not condition:
+        raise NotApplicable(why)

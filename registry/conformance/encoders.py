@@ -1,8 +1,7 @@
 """Shapes, precisions, modes and gradients."""
 
 # torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -12,7 +11,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from registry.conformance.checks import Broken, NotApplicable, insist, insist_same, promise
+from registry.conformance.checks import (
+    Broken,
+    NotApplicable,
+    left_alone,
+    nothing_drawn,
+    promise,
+    relative_error,
+    require,
+    require_same,
+    require_same_gradients,
+)
 from registry.conformance.subject import (
     SYMBOLS,
     WIDTH,
@@ -42,10 +51,10 @@ def shapes_and_dtypes_are_kept(subject: Subject) -> None:
             out = encoder(given)
             shape, found = (*given.shape[:2], WIDTH), tuple(out.hidden.shape)
             what = f"{dtype}, batch {given.shape[0]}, length {given.shape[1]}"
-            insist(found == shape, f"{what}: states have shape {found}, not {shape}")
-            insist(out.hidden.dtype == dtype, f"{what}: states are {out.hidden.dtype}")
-            insist(out.hidden.isfinite().all(), f"{what}: a state is not finite")
-            insist(out.readout.dtype == dtype, f"{what}: the readout is {out.readout.dtype}")
+            require(found == shape, f"{what}: states have shape {found}, not {shape}")
+            require(out.hidden.dtype == dtype, f"{what}: states are {out.hidden.dtype}")
+            require(out.hidden.isfinite().all(), f"{what}: a state is not finite")
+            require(out.readout.dtype == dtype, f"{what}: the readout is {out.readout.dtype}")
 
 
 @promise()
@@ -55,11 +64,11 @@ def gradients_are_finite_and_reach_every_parameter(subject: Subject) -> None:
     for path, parameter in encoder.named_parameters():
         if not parameter.requires_grad:
             continue
-        insist(path in found, f"{path} has no part in the result")
-        insist(found[path].isfinite().all(), f"the gradient of {path} is not finite")
+        require(path in found, f"{path} has no part in the result")
+        require(found[path].isfinite().all(), f"the gradient of {path} is not finite")
         # What is added to every key alike leaves all weights as they are.
         free = path.endswith("to_k.bias")
-        insist(free or found[path].any(), f"the gradient of {path} is 0 everywhere")
+        require(free or found[path].any(), f"the gradient of {path} is 0 everywhere")
 
 
 @promise()
@@ -71,20 +80,19 @@ def training_without_dropout_equals_evaluation(subject: Subject) -> None:
             with torch.set_grad_enabled(recorded):
                 results.append(encoder.train(training)(ragged()).hidden.detach())
     for other in results[1:]:
-        insist_same(other, results[0], "training against evaluation")
+        require_same(other, results[0], "training against evaluation")
 
 
 @promise()
 def evaluation_is_deterministic(subject: Subject) -> None:
     """Dropout is off, random places are the same each time, torch's generator is left alone."""
     encoder = moved(subject.fresh(dropout=0.5)).double().eval()
-    before = torch.get_rng_state()
-    first, second = encoder(ragged()).hidden, encoder(ragged()).hidden
-    insist(torch.equal(first, second), "asked twice, an encoder in evaluation answers differently")
-    untouched = torch.equal(before, torch.get_rng_state())
-    insist(untouched, "evaluation draws from torch's global generator")
+    with nothing_drawn("evaluation draws from torch's global generator"):
+        first, second = encoder(ragged()).hidden, encoder(ragged()).hidden
+        same = torch.equal(first, second)
+        require(same, "asked twice, an encoder in evaluation answers differently")
     stay_in_place(encoder)
-    insist_same(encoder(ragged()).hidden, subject.encoder()(ragged()).hidden, "dropout of 0.5")
+    require_same(encoder(ragged()).hidden, subject.encoder()(ragged()).hidden, "dropout of 0.5")
 
 
 @promise()
@@ -92,9 +100,10 @@ def the_result_does_not_depend_on_the_precision(subject: Subject) -> None:
     encoder = subject.encoder()
     exact = encoder(ragged()).hidden
     for dtype, allowed in ((torch.float32, 1e-5), (torch.bfloat16, 3e-2)):
-        hidden = in_dtype(encoder, dtype)(ragged()).hidden
-        error = ((hidden.double() - exact).norm() / exact.norm()).item()
-        insist(error < allowed, f"{dtype} is off by {error:.2g} of the states (allowed: {allowed})")
+        error = relative_error(in_dtype(encoder, dtype)(ragged()).hidden, exact)
+        require(
+            error < allowed, f"{dtype} is off by {error:.2g} of the states (allowed: {allowed})"
+        )
 
 
 @promise()
@@ -107,9 +116,9 @@ def autocast_changes_rounding_alone(subject: Subject) -> None:
         exact = encoder(ragged(), positions=index).hidden
         with torch.autocast("cpu", dtype=torch.bfloat16):
             hidden = encoder(ragged(), positions=index).hidden
-        error = ((hidden.float() - exact).norm() / exact.norm()).item()
+        error = relative_error(hidden, exact)
         where = "" if index is None else " at indices around 1000"
-        insist(error < 3e-2, f"the states move by {error:.2g} of their size{where}")
+        require(error < 3e-2, f"the states move by {error:.2g} of their size{where}")
 
 
 @promise()
@@ -122,11 +131,11 @@ def a_sample_alone_equals_itself_in_any_batch(subject: Subject) -> None:
         row = F.pad(alone, (left, right))
         out = encoder(torch.cat([row, tokens(2, row.shape[1], seed=1)]))
         real = slice(left, left + 5)
-        insist_same(out.hidden[:1, real], expected.hidden, f"states {where}")
+        require_same(out.hidden[:1, real], expected.hidden, f"states {where}")
         readout = out.readout[:1, real] if out.readout.ndim == 3 else out.readout[:1]
-        insist_same(readout, expected.readout, f"readout {where}")
+        require_same(readout, expected.readout, f"readout {where}")
         pads = torch.cat([out.hidden[0, :left], out.hidden[0, left + 5 :]])
-        insist(pads.eq(0).all(), f"states at pads are not 0 {where}")
+        require(pads.eq(0).all(), f"states at pads are not 0 {where}")
 
 
 @promise()
@@ -134,9 +143,9 @@ def samples_of_a_batch_know_nothing_of_one_another(subject: Subject) -> None:
     encoder, batch = subject.encoder(), tokens(4, 4)
     order = torch.tensor([2, 0, 3, 1])
     before, after = encoder(batch).hidden, encoder(batch[order]).hidden
-    insist_same(after, before[order], "a batch in another order")
+    require_same(after, before[order], "a batch in another order")
     changed = torch.cat([batch[:1], SYMBOLS + 1 - batch[1:]])
-    insist_same(encoder(changed).hidden[:1], before[:1], "a sequence among others")
+    require_same(encoder(changed).hidden[:1], before[:1], "a sequence among others")
 
 
 @promise()
@@ -144,8 +153,8 @@ def packed_documents_are_encoded_as_they_would_be_alone(subject: Subject) -> Non
     documents = subject.first_taken(Documents(torch.tensor([[0, 0, 0, 1, 1, 1, 1]])))
     encoder, packed = subject.encoder(), tokens(1, 7)
     together = encoder(packed, mask=documents).hidden
-    insist_same(together[:, :3], encoder(packed[:, :3]).hidden, "the first of two documents")
-    insist_same(together[:, 3:], encoder(packed[:, 3:]).hidden, "the second of two documents")
+    require_same(together[:, :3], encoder(packed[:, :3]).hidden, "the first of two documents")
+    require_same(together[:, 3:], encoder(packed[:, 3:]).hidden, "the second of two documents")
 
 
 @promise()
@@ -153,12 +162,10 @@ def a_sequence_of_pads_is_zero_and_adds_nothing_to_gradients(subject: Subject) -
     encoder, real = subject.encoder(), tokens(1, 4)
     alone = gradients(encoder, encoder(real).hidden)
     out = encoder(torch.cat([torch.zeros_like(real), real]))
-    insist(out.hidden[0].eq(0).all(), "its states are not 0")
-    insist(out.readout[0].eq(0).all(), "its readout is not 0")
+    require(out.hidden[0].eq(0).all(), "its states are not 0")
+    require(out.readout[0].eq(0).all(), "its readout is not 0")
     together = gradients(encoder, out.hidden)
-    insist(together.keys() == alone.keys(), "other parameters get gradients")
-    for path, gradient in together.items():
-        insist_same(gradient, alone[path], f"the gradient of {path} beside a sequence of pads")
+    require_same_gradients(together, alone, "the gradient of {} beside a sequence of pads")
 
 
 @promise()
@@ -177,25 +184,19 @@ def the_order_of_calls_does_not_matter(subject: Subject) -> None:
     first, second = subject.unused(), subject.unused()
     forwards = [call(first).hidden for call in calls]
     low = deepcopy(second).bfloat16()(tokens(2, 7)).hidden
-    insist(low.isfinite().all(), "a call in bfloat16 is not finite")
+    require(low.isfinite().all(), "a call in bfloat16 is not finite")
     backwards = [call(second).hidden for call in reversed(calls)][::-1]
     for number, (one, other) in enumerate(zip(forwards, backwards, strict=True)):
-        insist_same(one, other, f"call {number} of six, made in the other order", 1e-12)
+        require_same(one, other, f"call {number} of six, made in the other order", 1e-12)
 
 
 @promise()
 def inputs_are_left_as_they_are(subject: Subject) -> None:
     encoder: Encoder = subject.encoder()
-    ids = ragged()
-    states = torch.randn(2, 5, encoder.dims.d_model, generator=torch.Generator().manual_seed(0))
-    states = states.double()
-    index = torch.arange(5).unsqueeze(0)
-    given = [ids, states, index]
-    kept = [one.clone() for one in given]
-    encoder(ids)
-    encoder(states, positions=index)
-    for one, before in zip(given, kept, strict=True):
-        insist(torch.equal(one, before), "an input is changed in place")
+    ids, states, index = ragged(), vectors(2, 5, WIDTH), torch.arange(5).unsqueeze(0)
+    with left_alone(ids, states, index):
+        encoder(ids)
+        encoder(states, positions=index)
 
 
 @promise(once=True)
@@ -217,18 +218,14 @@ def causal_configs_never_see_the_future(subject: Subject) -> None:
     for t in (1, 3, 7):
         changed = torch.cat([batch[:, :t], SYMBOLS + 1 - batch[:, t:]], dim=1)
         hidden = encoder(changed).hidden
-        insist_same(hidden[:, :t], expected[:, :t], f"states before a change at {t}", 1e-13)
+        require_same(hidden[:, :t], expected[:, :t], f"states before a change at {t}", 1e-13)
         moved = (hidden[:, t:] - expected[:, t:]).abs().max()
-        insist(moved > 1e-6, f"tokens from {t} on were changed, and their own states did not move")
-    _refuse_gradients_from_the_future(encoder)
-
-
-def _refuse_gradients_from_the_future(encoder: torch.nn.Module) -> None:
+        require(moved > 1e-6, f"tokens from {t} on were changed, and their own states did not move")
     inputs = vectors(2, 8, WIDTH).requires_grad_()
     states: Tensor = encoder(inputs).hidden
     (gradient,) = torch.autograd.grad((states[:, :4] * vectors(4, WIDTH, seed=1)).sum(), inputs)
-    insist(gradient[:, 4:].eq(0).all(), "a gradient flows from earlier states to later tokens")
-    insist(gradient[:, :4].abs().amax(dim=-1).gt(0).all(), "no gradient flows to a token's own")
+    require(gradient[:, 4:].eq(0).all(), "a gradient flows from earlier states to later tokens")
+    require(gradient[:, :4].abs().amax(dim=-1).gt(0).all(), "no gradient flows to a token's own")
 
 
 EMPTY: dict[str, Mask] = {
@@ -252,9 +249,9 @@ def queries_that_may_attend_to_nothing_leave_everything_finite(subject: Subject)
         if not subject.takes(mask):
             continue
         out = encoder.train()(tokens(2, 4), mask=mask)
-        insist(out.hidden.isfinite().all(), f"{name}: a state is not finite")
+        require(out.hidden.isfinite().all(), f"{name}: a state is not finite")
         for path, gradient in gradients(encoder, out.hidden).items():
-            insist(gradient.isfinite().all(), f"{name}: the gradient of {path} is not finite")
+            require(gradient.isfinite().all(), f"{name}: the gradient of {path} is not finite")
 
 
 @promise(once=True)
@@ -272,9 +269,10 @@ def it_works_under_vmap_with_explicit_attention(subject: Subject) -> None:
     slope = torch.func.grad(loss)
     together = torch.func.vmap(slope, in_dims=(None, 0), randomness="same")(weights, inputs)
     for number in range(3):
-        alone = slope(weights, inputs[number])
-        for path, gradient in alone.items():
-            insist_same(together[path][number], gradient, f"the gradient of {path} per sample")
+        mine = {path: gradient[number] for path, gradient in together.items()}
+        require_same_gradients(
+            mine, slope(weights, inputs[number]), "the gradient of {} per sample"
+        )
 
 
 @promise(once=True)
@@ -291,9 +289,7 @@ def gradient_checkpointing_changes_nothing(subject: Subject) -> None:
             torch.manual_seed(3)
             out = encoder(ragged(), generator=torch.Generator().manual_seed(3))
             found.append({"states": out.hidden, **gradients(encoder, out.hidden)})
-    insist(found[0].keys() == found[1].keys(), "other parameters get gradients")
-    for path, expected in found[0].items():
-        insist_same(found[1][path], expected, f"{path} with checkpointing", 1e-12)
+    require_same_gradients(found[1], found[0], "{} with checkpointing", 1e-12)
 
 
 LENGTHS = (5, 8, 11, 16, 23)
@@ -325,8 +321,8 @@ def it_is_captured_whole_by_dynamo(subject: Subject) -> None:
         for one in (encoder, captured):
             torch.manual_seed(length)
             answers.append(one(tokens(3, length)).readout)
-        insist_same(answers[1], answers[0], f"length {length}", 1e-5)
-    insist(len(graphs) <= 2, f"{len(LENGTHS)} lengths needed {len(graphs)} graphs")
+        require_same(answers[1], answers[0], f"length {length}", 1e-5)
+    require(len(graphs) <= 2, f"{len(LENGTHS)} lengths needed {len(graphs)} graphs")
 
 
 def _bare(subject: Subject) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """Feed-forward layers, norms, norm placements, readouts and initializers."""
 
 # torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import math
 from collections.abc import Callable
@@ -12,8 +11,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from registry.conformance.checks import Broken, insist, insist_same, promise
-from registry.conformance.subject import DIMS, WIDTH, Subject, only_for, vectors
+from registry.conformance.checks import (
+    Broken,
+    left_alone,
+    nothing_drawn,
+    only_for,
+    promise,
+    relative_error,
+    require,
+    require_same,
+)
+from registry.conformance.subject import DIMS, WIDTH, Subject, vectors
 from registry.options import options_of
 from variants.norms.layernorm import LayerNorm
 
@@ -26,7 +34,7 @@ def tokens_do_not_see_one_another(subject: Subject) -> None:
     for token in range(5):
         for sample in range(2):
             alone = layer(x[sample, token])
-            insist_same(alone, together[sample, token], f"token {token} by itself")
+            require_same(alone, together[sample, token], f"token {token} by itself")
 
 
 @promise("feedforward")
@@ -40,7 +48,7 @@ def a_given_d_ff_is_the_width_of_its_map_into_the_stream(subject: Subject) -> No
         raise Broken(
             "call the linear map into the stream to_model: initializers look for that name"
         )
-    insist(found.in_features == 24, f"d_ff = 24, but to_model takes {found.in_features} channels")
+    require(found.in_features == 24, f"d_ff = 24, but to_model takes {found.in_features} channels")
 
 
 @promise("norm")
@@ -49,8 +57,8 @@ def tokens_are_normalized_by_themselves(subject: Subject) -> None:
     together = norm(x)
     for token in range(5):
         alone = norm(x[:1, token : token + 1])
-        insist_same(alone, together[:1, token : token + 1], f"token {token} by itself")
-        insist_same(norm(x[0, token]), together[0, token], f"token {token} without other axes")
+        require_same(alone, together[:1, token : token + 1], f"token {token} by itself")
+        require_same(norm(x[0, token]), together[0, token], f"token {token} without other axes")
 
 
 @promise("norm")
@@ -64,10 +72,10 @@ def half_precision_neither_overflows_nor_drowns_in_eps(subject: Subject) -> None
             given = x.to(dtype)
             found, expected = low(given), deepcopy(low).double()(given.double())
             what = f"states of {name} in {dtype}"
-            insist(found.dtype == dtype, f"{what}: the result is {found.dtype}")
-            insist(found.isfinite().all(), f"{what}: the result is not finite")
-            error = ((found.double() - expected).norm() / expected.norm()).item()
-            insist(error < 2e-2, f"{what}: off by {error:.2g} of the result")
+            require(found.dtype == dtype, f"{what}: the result is {found.dtype}")
+            require(found.isfinite().all(), f"{what}: the result is not finite")
+            error = relative_error(found, expected)
+            require(error < 2e-2, f"{what}: off by {error:.2g} of the result")
 
 
 @promise("norm")
@@ -75,8 +83,8 @@ def a_row_of_zeros_stays_finite_with_its_gradient(subject: Subject) -> None:
     norm, x = subject.moved(), torch.zeros(2, WIDTH).double().requires_grad_()
     out = norm(x)
     (gradient,) = torch.autograd.grad((out * vectors(2, WIDTH)).sum(), x)
-    insist(out.isfinite().all(), "the result is not finite")
-    insist(gradient.isfinite().all(), "the gradient is not finite")
+    require(out.isfinite().all(), "the result is not finite")
+    require(gradient.isfinite().all(), "the gradient is not finite")
 
 
 @promise("norm_placement")
@@ -89,20 +97,20 @@ def the_stream_is_normalized_once(subject: Subject) -> None:
     placement, x = subject.make().double(), 7 * vectors(2, 5, WIDTH) + 1
     out = placement(x, *[torch.zeros_like] * placement.sublayers)
     if subject.part.final_norm:
-        insist(torch.equal(out, x), "final_norm = True, but a silent sublayer changes the stream")
+        require(torch.equal(out, x), "final_norm = True, but a silent sublayer changes the stream")
     else:
         expected = LayerNorm(DIMS).double()(x)
         what = "final_norm = False: what a silent sublayer leaves, against the norm of the stream"
-        insist_same(out, expected, what, 1e-5)
+        require_same(out, expected, what, 1e-5)
 
 
 @promise("norm_placement")
 def what_leaves_the_encoder_is_normalized(subject: Subject) -> None:
     """Each token has mean 0 and variance 1 as long as the norms keep their first weights."""
     hidden = subject.fresh()(7 * vectors(2, 5, WIDTH).float()).hidden
-    insist_same(hidden.mean(-1), torch.zeros(2, 5), "the mean of a token's state", 1e-5)
+    require_same(hidden.mean(-1), torch.zeros(2, 5), "the mean of a token's state", 1e-5)
     variance = hidden.var(-1, unbiased=False)
-    insist_same(variance, torch.ones(2, 5), "the variance of a token's state", 1e-2)
+    require_same(variance, torch.ones(2, 5), "the variance of a token's state", 1e-2)
 
 
 @promise("norm_placement")
@@ -120,14 +128,14 @@ def each_sublayer_is_called_once_and_joins_the_stream(subject: Subject) -> None:
         return sublayer
 
     out = placement(x, *map(says, said))
-    insist(len(seen) == len(said), f"{len(said)} sublayers are called {len(seen)} times")
+    require(len(seen) == len(said), f"{len(said)} sublayers are called {len(seen)} times")
     for y in seen:
-        insist(y.shape == x.shape, f"a sublayer sees shape {tuple(y.shape)}")
+        require(y.shape == x.shape, f"a sublayer sees shape {tuple(y.shape)}")
     loss = (out * vectors(2, 5, WIDTH, seed=9)).sum()
     stream, *branches = torch.autograd.grad(loss, [x, *said])
     for branch in branches:
-        insist(branch.abs().amax(-1).gt(0).all(), "what a sublayer says is lost")
-    insist(stream.abs().amax(-1).gt(0).all(), "the stream does not reach the result")
+        require(branch.abs().amax(-1).gt(0).all(), "what a sublayer says is lost")
+    require(stream.abs().amax(-1).gt(0).all(), "the stream does not reach the result")
 
 
 @promise("norm_placement")
@@ -137,7 +145,9 @@ def tokens_join_by_themselves(subject: Subject) -> None:
     together = placement(x, *doubling)
     for token in range(5):
         one = slice(token, token + 1)
-        insist_same(placement(x[:1, one], *doubling), together[:1, one], f"token {token} by itself")
+        require_same(
+            placement(x[:1, one], *doubling), together[:1, one], f"token {token} by itself"
+        )
 
 
 def _twice(y: Tensor) -> Tensor:
@@ -154,11 +164,11 @@ def only_real_tokens_are_read(subject: Subject) -> None:
     hidden = vectors(4, 5, WIDTH).masked_fill(~KEEP.unsqueeze(-1), 0.0)
     out = readout(hidden, KEEP)
     shapes = ((4, WIDTH), (4, 5, WIDTH))
-    insist(tuple(out.shape) in shapes, f"it has shape {tuple(out.shape)}, not {shapes}")
+    require(tuple(out.shape) in shapes, f"it has shape {tuple(out.shape)}, not {shapes}")
     for row, keep in enumerate(KEEP):
         alone = readout(hidden[row : row + 1, keep], None)
         real = out[row : row + 1, keep] if out.ndim == 3 else out[row : row + 1]
-        insist_same(real, alone, f"sequence {row} with and without its pads")
+        require_same(real, alone, f"sequence {row} with and without its pads")
 
 
 @promise("readout")
@@ -168,9 +178,9 @@ def a_sequence_without_real_tokens_reads_zero(subject: Subject) -> None:
     hidden.requires_grad_()
     out = readout(hidden, torch.tensor([[False] * 5, [True] * 5]))
     (gradient,) = torch.autograd.grad((out * vectors(*out.shape)).sum(), hidden)
-    insist(out[0].eq(0).all(), "it reads something else than 0")
-    insist(out[1].ne(0).any(), "a sequence of real tokens reads 0")
-    insist(gradient.isfinite().all(), "a gradient is not finite")
+    require(out[0].eq(0).all(), "it reads something else than 0")
+    require(out[1].ne(0).any(), "a sequence of real tokens reads 0")
+    require(gradient.isfinite().all(), "a gradient is not finite")
 
 
 Fill = Callable[[Any, Tensor, torch.Generator], None]
@@ -191,29 +201,22 @@ def _filled(subject: Subject, what: str, seed: int) -> Tensor:
 @promise("initializer")
 def every_number_is_filled(subject: Subject) -> None:
     for what in FILLS:
-        insist(_filled(subject, what, 0).isfinite().all(), f"{what} leaves numbers unfilled")
+        require(_filled(subject, what, 0).isfinite().all(), f"{what} leaves numbers unfilled")
 
 
 @promise("initializer")
 def numbers_come_from_the_given_generator_alone(subject: Subject) -> None:
-    before = torch.get_rng_state()
-    for what in FILLS:
-        first, again, other = (_filled(subject, what, seed) for seed in (1, 1, 2))
-        insist(torch.equal(first, again), f"{what}: one generator gives two fillings")
-        drawn = what != "bias" and first.std() > 0
-        insist(not (drawn and torch.equal(first, other)), f"{what}: the generator is not used")
-    insist(torch.equal(torch.get_rng_state(), before), "a global generator is used")
+    with nothing_drawn("a global generator is used"):
+        for what in FILLS:
+            first, again, other = (_filled(subject, what, seed) for seed in (1, 1, 2))
+            require(torch.equal(first, again), f"{what}: one generator gives two fillings")
+            drawn = what != "bias" and first.std() > 0
+            require(not (drawn and torch.equal(first, other)), f"{what}: the generator is not used")
 
 
 @promise("feedforward", "norm", "norm_placement", "readout")
 def its_input_is_left_as_it_is(subject: Subject) -> None:
     part, x = subject.moved(), vectors(4, 5, WIDTH)
-    before = x.clone()
-    match subject.kind:
-        case "norm_placement":
-            part(x, *[_twice] * part.sublayers)
-        case "readout":
-            part(x, KEEP)
-        case _:
-            part(x)
-    insist(torch.equal(x, before), "its input is changed in place")
+    more = {"norm_placement": [_twice] * getattr(part, "sublayers", 0), "readout": [KEEP]}
+    with left_alone(x, detail="its input is changed in place"):
+        part(x, *more.get(subject.kind, []))

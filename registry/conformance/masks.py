@@ -1,8 +1,7 @@
 """Masks: one rule in every form, the laws of the algebra, and no influence of what is forbidden."""
 
 # torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import pickle
 from typing import Any
@@ -11,8 +10,8 @@ import torch
 from torch import Tensor
 
 from registry.conformance import encoders
-from registry.conformance.checks import Broken, insist, promise
-from registry.conformance.subject import HEADS, Subject, only_for
+from registry.conformance.checks import Broken, only_for, promise, require
+from registry.conformance.subject import HEADS, Subject
 from registry.options import holds_tensor, options_of
 from registry.registry import registry_of
 from variants.masks import Causal, Full, Mask, Window
@@ -35,10 +34,10 @@ def cells_are_boolean_and_broadcast(subject: Subject) -> None:
     """`dense` gives bool of four axes, each as long as was asked, or 1; True = may attend."""
     mask: Mask = subject.make()
     sizes, cells = _sizes(mask), mask.dense(*_sizes(mask))
-    insist(cells.dtype == torch.bool, f"dense gives {cells.dtype}")
+    require(cells.dtype == torch.bool, f"dense gives {cells.dtype}")
     shape = tuple(cells.shape)
     fits = len(shape) == 4 and all(n in (1, size) for n, size in zip(shape, sizes, strict=True))
-    insist(fits, f"dense gives shape {shape} for sizes {sizes}")
+    require(fits, f"dense gives shape {shape} for sizes {sizes}")
 
 
 @promise()
@@ -48,13 +47,13 @@ def every_form_tells_the_same_cells(subject: Subject) -> None:
     sizes, cells = _sizes(mask), _cells(mask)
     some = torch.tensor([2, 0])
     rows = mask.rows(some, *sizes).expand(*sizes[:2], 2, sizes[3])
-    insist(torch.equal(rows, cells[:, :, some]), "rows differs from dense")
+    require(torch.equal(rows, cells[:, :, some]), "rows differs from dense")
     chunk = mask.chunk(slice(1, 3), *sizes).expand(*sizes[:2], 2, sizes[3])
-    insist(torch.equal(chunk, cells[:, :, 1:3]), "chunk differs from dense")
+    require(torch.equal(chunk, cells[:, :, 1:3]), "chunk differs from dense")
     rule = mask.mask_mod(sizes[2], sizes[3])
     at = torch.cartesian_prod(*(torch.arange(size) for size in sizes)).unbind(-1)
-    told = rule(*at).expand(len(at[0]))
-    insist(torch.equal(told, cells[at]), "mask_mod differs from dense")
+    answers = rule(*at).expand(len(at[0]))
+    require(torch.equal(answers, cells[at]), "mask_mod differs from dense")
 
 
 @promise()
@@ -73,12 +72,12 @@ def it_obeys_the_laws_of_the_algebra(subject: Subject) -> None:
         "a pickled mask is the same": (pickle.loads(pickle.dumps(mask)), mask),
     }
     for law, (left, right) in laws.items():
-        insist(left == right, f"{law} does not hold")
-        insist(hash(left) == hash(right), f"{law}, but their hashes differ")
+        require(left == right, f"{law} does not hold")
+        require(hash(left) == hash(right), f"{law}, but their hashes differ")
     cells, beside = _cells(mask), other.dense(*_sizes(mask))
-    insist(torch.equal(_cells(~mask), ~cells), "~mask is not the complement of its cells")
-    insist(torch.equal(_cells(mask & other), cells & beside), "& is not that of the cells")
-    insist(torch.equal(_cells(mask | other), cells | beside), "| is not that of the cells")
+    require(torch.equal(_cells(~mask), ~cells), "~mask is not the complement of its cells")
+    require(torch.equal(_cells(mask & other), cells & beside), "& is not that of the cells")
+    require(torch.equal(_cells(mask | other), cells | beside), "| is not that of the cells")
 
 
 @promise()
@@ -87,19 +86,19 @@ def what_it_says_of_later_keys_and_of_repeating_is_true(subject: Subject) -> Non
     mask: Mask = subject.make()
     sizes, cells = _sizes(mask), _cells(mask)
     later = torch.ones(sizes[2:]).triu(1) > 0
-    insist(mask.sees_later or not (cells & later).any(), "sees_later = False, but it sees one")
-    told = type(mask).repeats is not Mask.repeats
-    only_for(told and not mask.needs_lengths(), "it does not tell from where on it repeats itself")
+    require(mask.sees_later or not (cells & later).any(), "sees_later = False, but it sees one")
+    declared = type(mask).repeats is not Mask.repeats and not mask.needs_lengths()
+    only_for(declared, "it does not say from where on it repeats itself")
     has = mask.repeats()
     start, size = has.start, has.start + 2 * has.step + has.reach + 2 * has.rate + 4
     cells = mask.dense(1, HEADS, size, size).expand(1, HEADS, size, size)
     again = cells[..., start + has.step :, start + has.step :]
     moved = cells[..., start : size - has.step, start : size - has.step]
-    insist(torch.equal(moved, again), f"it goes on otherwise after {start} tokens: {has}")
+    require(torch.equal(moved, again), f"it goes on otherwise after {start} tokens: {has}")
     far = torch.ones(size, size).triu(has.reach + 1) > 0
     far = far[start:, start : size - has.rate]
     near, off = cells[..., start:, start : size - has.rate], cells[..., start:, start + has.rate :]
-    insist(torch.equal(near & far, off & far), f"it goes on otherwise at a distance: {has}")
+    require(torch.equal(near & far, off & far), f"it goes on otherwise at a distance: {has}")
 
 
 @promise()

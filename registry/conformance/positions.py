@@ -1,22 +1,29 @@
 """Positions: declared facts are true, and tokens are told by their indices alone."""
 
 # torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from copy import deepcopy
 
 import torch
 from torch import Tensor
 
-from registry.conformance.checks import insist, insist_same, promise
+from registry.conformance.checks import (
+    nothing_drawn,
+    only_for,
+    promise,
+    require,
+    require_same,
+    require_same_gradients,
+)
 from registry.conformance.subject import (
     HEADS,
     Subject,
     answers,
     draws,
+    gradients,
     moved,
-    only_for,
+    ragged,
     tokens,
     vectors,
 )
@@ -31,14 +38,14 @@ SEEN = 1e-4
 @promise()
 def declared_order_is_true(subject: Subject) -> None:
     """`sees_order`: permuting the tokens permutes the outputs exactly where it is False."""
-    only_for(not subject.needs_causal(), "a causal mask shows the order of tokens by itself")
+    only_for(not subject.needs_causal, "a causal mask shows the order of tokens by itself")
     _compare(subject, [3, 0, 5, 1, 4, 2], "sees_order", "permuting the tokens")
 
 
 @promise()
 def declared_direction_is_true(subject: Subject) -> None:
     """`sees_direction`: reversing the tokens reverses the outputs exactly where it is False."""
-    only_for(not subject.needs_causal(), "a causal mask has a direction by itself")
+    only_for(not subject.needs_causal, "a causal mask has a direction by itself")
     _compare(subject, [5, 4, 3, 2, 1, 0], "sees_direction", "reversing the tokens")
 
 
@@ -56,12 +63,12 @@ def _compare(subject: Subject, order: list[int], fact: str, change: str) -> None
 def _agree(subject: Subject, fact: str, moved: Tensor, change: str, when: bool = True) -> None:
     declared, size = getattr(subject.position, fact), moved.abs().max().item()
     seen = size > SEEN
-    insist(
+    require(
         seen or size < 1e-9,
         f"{change} moves the states by {size:.2g}: too little to be seen, too much to be rounding",
     )
     what = f"moves the states by {size:.2g}" if seen else "moves nothing"
-    insist(seen == (declared is when), f"{fact} = {declared}, but {change} {what}")
+    require(seen == (declared is when), f"{fact} = {declared}, but {change} {what}")
 
 
 @promise()
@@ -81,20 +88,20 @@ def declared_distance_is_true(subject: Subject) -> None:
         except BeyondTableError:
             continue
         change = f"a shift of all indices by {shift}"
-        return _agree(subject, "distance_only", moved, change, when=False)
-    return None
+        _agree(subject, "distance_only", moved, change, when=False)
+        return
 
 
 @promise()
 def places_are_told_by_indices_alone(subject: Subject) -> None:
     """Tokens that trade places and keep their indices keep their outputs."""
-    only_for(not subject.needs_causal(), "a causal mask tells places by itself")
+    only_for(not subject.needs_causal, "a causal mask tells places by itself")
     encoder, batch = subject.encoder(), tokens(2, 6)
     index = torch.tensor([[0, 1, 2, 3, 4, 5], [2, 3, 9, 11, 30, 31]])
     order = torch.tensor([3, 0, 5, 1, 4, 2])
     before = encoder(batch, positions=index).hidden
     after = encoder(batch[:, order], positions=index[:, order]).hidden
-    insist_same(after, before[:, order], "the states of tokens that traded places")
+    require_same(after, before[:, order], "the states of tokens that traded places")
 
 
 @promise()
@@ -106,7 +113,7 @@ def each_sample_is_placed_by_its_own_indices(subject: Subject) -> None:
     outs = _seams(position, q, k, index)
     for seam in ("bias", "scores"):
         shape = tuple(outs[seam].shape) if seam in outs else (2, HEADS, 5, 5)
-        insist(
+        require(
             shape in ((2, HEADS, 5, 5), (2, 1, 5, 5)),
             f"{seam} has the shape (batch, heads or 1, query, key), which is {(2, HEADS, 5, 5)} "
             f"here; got {shape}",
@@ -115,12 +122,12 @@ def each_sample_is_placed_by_its_own_indices(subject: Subject) -> None:
         one = slice(sample, sample + 1)
         alone = _seams(position, q[one], k[one], index[one])
         for seam, out in outs.items():
-            insist(
+            require(
                 out.shape[1:] == alone[seam].shape[1:],
                 f"{seam} of two samples has shape {tuple(out.shape)}, "
                 f"of one {tuple(alone[seam].shape)}",
             )
-            insist_same(out[one], alone[seam], f"{seam} for sample {sample} of a batch")
+            require_same(out[one], alone[seam], f"{seam} for sample {sample} of a batch")
 
 
 def _seams(position: Position, q: Tensor, k: Tensor, index: Tensor) -> dict[str, Tensor]:
@@ -139,8 +146,6 @@ def _seams(position: Position, q: Tensor, k: Tensor, index: Tensor) -> dict[str,
 @promise()
 def backends_agree_forward_and_backward(subject: Subject) -> None:
     """Wherever the position is used by a backend of softmax attention."""
-    from registry.conformance.subject import gradients, ragged
-
     found: dict[str, dict[str, Tensor]] = {}
     for name, backend in registry_of("attention").items():
         if getattr(backend, "softmax", True):
@@ -149,9 +154,7 @@ def backends_agree_forward_and_backward(subject: Subject) -> None:
             found[name] = {"states": out, **gradients(encoder, out)}
     expected = found.pop("explicit")
     for name, values in found.items():
-        insist(values.keys() == expected.keys(), f"{name} gives gradients to other parameters")
-        for what, value in values.items():
-            insist_same(value, expected[what], f"{what} of {name}, against explicit")
+        require_same_gradients(values, expected, f"{{}} of {name}, against explicit")
 
 
 LIMIT = 2**16
@@ -168,14 +171,14 @@ def declared_policy_beyond_is_what_happens(subject: Subject) -> None:
     position, end = subject.position, reach(subject)
     policy = position.beyond
     if policy == "raises":
-        insist(end < LIMIT, f"beyond = 'raises', but index {LIMIT} is answered")
+        require(end < LIMIT, f"beyond = 'raises', but index {LIMIT} is answered")
         return
-    insist(end == LIMIT, f"beyond = {policy!r}, but index {end + 1} is refused")
+    require(end == LIMIT, f"beyond = {policy!r}, but index {end + 1} is refused")
     for seam, rows in _rows(position, torch.tensor([[0, 1, 2, LIMIT - 2, LIMIT - 1]])).items():
-        insist(rows.isfinite().all(), f"{seam} is not finite at index {LIMIT}")
+        require(rows.isfinite().all(), f"{seam} is not finite at index {LIMIT}")
         far = (rows[..., -1, :] - rows[..., -2, :]).abs().max()
         if policy == "clamps":
-            insist(far == 0, f"beyond = 'clamps', but {seam} differs at {LIMIT - 1} and {LIMIT}")
+            require(far == 0, f"beyond = 'clamps', but {seam} differs at {LIMIT - 1} and {LIMIT}")
     _compare_lengths(position)
 
 
@@ -187,9 +190,9 @@ def _compare_lengths(position: Position) -> None:
         moved = max(moved, (rows - long[seam][..., :short, :]).abs().max().item())
     said = f"a sequence of {2 * short} tokens moves what is said about the first {short}"
     if policy in ("extends", "clamps"):
-        insist(moved < 1e-9, f"beyond = {policy!r}, but {said} by {moved:.2g}")
+        require(moved < 1e-9, f"beyond = {policy!r}, but {said} by {moved:.2g}")
     if policy == "resamples":
-        insist(moved > 1e-6, f"beyond = 'resamples', but {said} by {moved:.2g} only")
+        require(moved > 1e-6, f"beyond = 'resamples', but {said} by {moved:.2g} only")
 
 
 def reach(subject: Subject) -> int:
@@ -215,7 +218,7 @@ def _answers(position: Position, last: int) -> bool:
             _rows(position, torch.tensor([[0, last]]))
     except BeyondTableError as error:
         said = any(letter.isdigit() for letter in str(error))
-        insist(said, f"what is raised beyond the last index names no number: {error}")
+        require(said, f"what is raised beyond the last index names no number: {error}")
         return False
     return True
 
@@ -247,10 +250,7 @@ def rows_of_an_absolute_table_stay_distinct(subject: Subject) -> None:
         only_for(rows is not None, "it adds nothing to tokens")
         assert rows is not None
         distinct = len(rows[0].to(dtype).unique(dim=0))
-        insist(
-            distinct == end + 1,
-            f"in {dtype}, {end + 1} indices have {distinct} different rows",
-        )
+        require(distinct == end + 1, f"in {dtype}, {end + 1} indices have {distinct} distinct rows")
 
 
 @promise()
@@ -262,7 +262,7 @@ def phases_are_exact_in_a_low_precision_model(subject: Subject) -> None:
     exact = deepcopy(low).double()
     for seam, expected in _rows(exact, index).items():
         found = _rows(low, index, torch.bfloat16)[seam].double()
-        insist_same(found, expected, f"{seam} in a bfloat16 model up to index {last}", 2e-2)
+        require_same(found, expected, f"{seam} in a bfloat16 model up to index {last}", 2e-2)
 
 
 @promise()
@@ -271,16 +271,15 @@ def drawn_places_keep_order_and_come_from_their_generator(subject: Subject) -> N
     only_for(draws(subject.position), "it draws no places")
     position = moved(subject.make())
     index = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 2]])
-    before = torch.get_rng_state()
-    first, again, other = (_drawn(position, index, seed) for seed in (1, 1, 2))
-    insist(torch.equal(torch.get_rng_state(), before), "the global generator is used as well")
-    insist(torch.equal(first, again), "one seed gives two draws")
-    insist(not torch.equal(first, other), "two seeds give one draw")
+    with nothing_drawn("the global generator is used as well"):
+        first, again, other = (_drawn(position, index, seed) for seed in (1, 1, 2))
+    require(torch.equal(first, again), "one seed gives two draws")
+    require(not torch.equal(first, other), "two seeds give one draw")
     alone = _drawn(position, index[:1], 1)
-    insist(torch.equal(alone, first[:1]), "a sequence gets other places alone than in a batch")
-    insist(torch.equal(first[1, :3], first[1, 3:]), "packed documents get places of their own")
-    insist((first[0].diff() > 0).all(), "a later token does not get a later place")
-    insist((first >= 0).all(), "a place is negative")
+    require(torch.equal(alone, first[:1]), "a sequence gets other places alone than in a batch")
+    require(torch.equal(first[1, :3], first[1, 3:]), "packed documents get places of their own")
+    require((first[0].diff() > 0).all(), "a later token does not get a later place")
+    require((first >= 0).all(), "a place is negative")
 
 
 def _drawn(position: Position, index: Tensor, seed: int) -> Tensor:

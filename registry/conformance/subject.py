@@ -1,11 +1,11 @@
 """The part under test, and the small encoders around it."""
 
 # torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -42,25 +42,19 @@ class Subject:
     """A part with some of its options.
 
     Args:
-        table: The table of its kind.
+        table: The registry of its kind.
         part: The class.
         options: Its options; those left out have their defaults.
     """
 
     def __init__(self, table: Registry, part: type[Any], options: Mapping[str, Any]) -> None:
         self.table, self.part, self.options = table, part, dict(options)
+        self.kind = table.kind
         self._encoders: dict[str, Encoder] = {}
-        self._place = ""
-        self._causal: bool | None = None
-
-    @property
-    def kind(self) -> str:
-        """The kind of the part."""
-        return self.table.kind
 
     def __str__(self) -> str:
-        said = ", ".join(f"{key}={value!r}" for key, value in self.options.items())
-        return f"{self.part.name}({said})"
+        options = ", ".join(f"{key}={value!r}" for key, value in self.options.items())
+        return f"{self.part.name}({options})"
 
     def with_options(self, **changes: Any) -> "Subject":
         """The same part with some options changed."""
@@ -70,24 +64,24 @@ class Subject:
         """The config of a small encoder in which the part stands at its place."""
         chosen = {"name": self.part.name, **self.options}
         around = {"position": self.place} if self.kind == "attention" else {}
-        around |= {"mask": "causal"} if self.needs_causal() else {}
+        around |= {"mask": "causal"} if self.needs_causal else {}
         return {**SURROUNDINGS, **around, self.kind: chosen, **changes}
 
-    @property
+    @cached_property
     def place(self) -> str:
         """The position around an attention: that of all promises, or another if it refuses it."""
-        if not self._place:
-            attention = self.make()
-            self._place = next(
-                (one for one in PLACES if attention.takes(Full(), _position(one))), PLACES[0]
-            )
-        return self._place
+        attention = self.make()
+        taken = (name for name in PLACES if attention.takes(Full(), _position(name)))
+        return next(taken, PLACES[0])
+
+    @cached_property
+    def needs_causal(self) -> bool:
+        """Is the part meant for causal masks alone?"""
+        return self.kind == "position" and bool(self.make().causal_only)
 
     def takes(self, mask: Mask) -> bool:
         """May this mask be tried? Only an attention can refuse one."""
-        if self.kind != "attention":
-            return True
-        return self.make().takes(mask, _position(self.place))
+        return self.kind != "attention" or self.make().takes(mask, _position(self.place))
 
     def first_taken(self, *masks: Mask) -> Mask:
         """The first of these masks that may be tried.
@@ -127,20 +121,27 @@ class Subject:
         stay_in_place(encoder)
         return encoder
 
-    def make(self, *given: Any, dims: Dims = DIMS) -> Any:
+    def make(self) -> Any:
         """The part by itself; of the kinds that an encoder is made of, all but masks take sizes."""
         if self.kind not in PARTS:
             return self.part(**self.options)
         chosen = resolve(self.kind, {"name": self.part.name, **self.options})
-        if self.kind == "norm_placement":
-            given = given or (lambda: LayerNorm(dims),)
+        norms = [lambda: LayerNorm(DIMS)] if self.kind == "norm_placement" else []
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            return build_part(self.kind, chosen, dims, *given)
+            return build_part(self.kind, chosen, DIMS, *norms)
 
-    def moved(self, *given: Any, dims: Dims = DIMS) -> Any:
+    def is_accepted(self) -> bool:
+        """Does the part take these options?"""
+        try:
+            self.make()
+        except (ConfigError, ValueError):
+            return False
+        return True
+
+    def moved(self) -> Any:
         """The part by itself, in float64 and evaluation mode, its parameters moved."""
-        return moved(self.make(*given, dims=dims)).double().eval()
+        return moved(self.make()).double().eval()
 
     @property
     def position(self) -> Position:
@@ -149,24 +150,9 @@ class Subject:
         assert isinstance(position, Position)
         return position
 
-    def needs_causal(self) -> bool:
-        """Is the part meant for causal masks alone?"""
-        if self._causal is None:
-            self._causal = self.kind == "position" and bool(self.make().causal_only)
-        return self._causal
-
 
 def _position(name: str) -> Position:
     return build_part("position", resolve("position", name), DIMS)
-
-
-def is_accepted(subject: Subject) -> bool:
-    """Does the part take these options?"""
-    try:
-        subject.make()
-    except (ConfigError, ValueError):
-        return False
-    return True
 
 
 def moved(module: Any) -> Any:
@@ -181,18 +167,17 @@ def moved(module: Any) -> Any:
 
 def stay_in_place(encoder: Encoder) -> None:
     """Let tokens stand at their own indices, where the position would draw others."""
-    for position in encoder.positions:
-        if draws(position):
-            vars(position)["place"] = _stay
+    for position in filter(draws, encoder.positions):
+        vars(position)["place"] = _stay
+
+
+def _stay(index: Tensor, generator: torch.Generator | None) -> Tensor:
+    return index
 
 
 def draws(position: Any) -> bool:
     """Does this position choose the places of tokens?"""
     return type(position).place is not Position.place
-
-
-def _stay(index: Tensor, generator: torch.Generator | None) -> Tensor:
-    return index
 
 
 def in_dtype(encoder: Encoder, dtype: torch.dtype) -> Encoder:
@@ -217,9 +202,8 @@ def tokens(batch: int, length: int, seed: int = 0) -> Tensor:
 
 def ragged(length: int = 6) -> Tensor:
     """A full row, a right-padded one, a left-padded one, and one padded on both sides."""
-    rows = [tokens(1, length)]
-    for seed, (left, right) in enumerate(((0, 2), (2, 0), (1, 1)), start=1):
-        rows.append(F.pad(tokens(1, length - left - right, seed), (left, right)))
+    pads = ((0, 0), (0, 2), (2, 0), (1, 1))
+    rows = [F.pad(tokens(1, length - sum(pad), seed), pad) for seed, pad in enumerate(pads)]
     return torch.cat(rows)
 
 
@@ -233,14 +217,6 @@ def gradients(encoder: Any, out: Tensor) -> dict[str, Tensor]:
     """The gradients of a loss in which every number of the output has its own weight."""
     encoder.zero_grad()
     (out * vectors(*out.shape[1:], seed=5).to(out.dtype)).sum().backward()
-    return {
-        path: parameter.grad.clone()
-        for path, parameter in encoder.named_parameters()
-        if parameter.grad is not None
-    }
-
-
-def only_for(condition: Any, why: str) -> None:
-    """Leave the promise, unless it says something about this part."""
-    if not condition:
-        raise NotApplicable(why)
+    parameters = dict(encoder.named_parameters())
+    found = {path: parameter.grad for path, parameter in parameters.items()}
+    return {path: gradient.clone() for path, gradient in found.items() if gradient is not None}

@@ -3,6 +3,8 @@
 # torch leaves types open, which strict checks would report as ours.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
+import sys
+import traceback
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, get_args, get_origin
@@ -10,16 +12,8 @@ from typing import Any, Literal, get_args, get_origin
 import torch
 
 from registry.build import threads
-from registry.conformance.checks import (
-    Broken,
-    NotApplicable,
-    Promise,
-    Result,
-    Status,
-    known,
-    place_of,
-)
-from registry.conformance.subject import Subject, is_accepted
+from registry.conformance.checks import Broken, NotApplicable, Promise, Result, Status, promise_of
+from registry.conformance.subject import Subject
 from registry.errors import ConfigError, Problem
 from registry.options import holds_tensor, options_of
 from registry.registry import REGISTRIES, Registry
@@ -32,39 +26,39 @@ def variations(kind: str, part: type) -> list[dict[str, Any]]:
     """Options to try: first the defaults, then every word of each choice and both truth values.
 
     Options vary one at a time. Numbers keep their defaults. A part adds what else should be tried
-    as `examples`, a sequence of mappings, the first of which tells options without a default.
+    as `examples`, a sequence of mappings, the first of which gives options without a default.
 
     Raises:
-        ConfigError: If an option has no default, and no example tells a value.
+        ConfigError: If an option has no default, and no example gives a value.
     """
     examples: list[Mapping[str, Any]] = list(getattr(part, "examples", ()))
-    first = {**_required(kind, part, examples)}
+    first = _required(kind, part, dict(examples[0]) if examples else {})
     found = [first]
     for name, annotation, default in options_of(part):
         now = first.get(name, default)
         found += [{**first, name: value} for value in _words(annotation) if not _same(value, now)]
     found += [{**first, **example} for example in examples]
-    return list({repr(one): one for one in found}.values())
+    return list({repr(options): options for options in found}.values())
 
 
 def other_values(part: type, name: str, options: Mapping[str, Any]) -> list[Any]:
     """Values for an option that differ from the one it has here."""
     annotation, default = next((a, d) for n, a, d in options_of(part) if n == name)
     now = options.get(name, default)
-    told = [example[name] for example in getattr(part, "examples", ()) if name in example]
-    found = [*told, *_words(annotation), *_numbers(annotation, now), *_parts(annotation)]
+    found = [example[name] for example in getattr(part, "examples", ()) if name in example]
+    found += [*_words(annotation), *_numbers(annotation, now), *_parts(annotation)]
     return [value for value in found if not _same(value, now)]
 
 
-def _required(kind: str, part: type, examples: list[Mapping[str, Any]]) -> dict[str, Any]:
-    told = dict(examples[0]) if examples else {}
+def _required(kind: str, part: type, example: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, annotation, default in options_of(part):
         if default is not ...:
             continue
-        values = [told[name]] if name in told else [*_words(annotation), *_parts(annotation)]
+        values = [*_words(annotation), *_parts(annotation)]
         values += [REQUIRED[annotation]] if annotation in REQUIRED else []
-        if not values or (name not in told and holds_tensor(annotation)):
+        values = [example[name]] if name in example else values
+        if not values or (name not in example and holds_tensor(annotation)):
             rule = (
                 f"the option {name!r} of {part.__qualname__} has no default: say what to try, as "
                 f"in examples = ({{{name!r}: …}},)"
@@ -74,9 +68,9 @@ def _required(kind: str, part: type, examples: list[Mapping[str, Any]]) -> dict[
     return found
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(value: Any, other: Any) -> bool:
     # Tensors have no single answer to ==, and 1 == True.
-    return repr(one) == repr(other)
+    return repr(value) == repr(other)
 
 
 def _words(annotation: Any) -> Iterator[Any]:
@@ -112,7 +106,7 @@ class Trial:
     """A part with the options that it is tried with, and the encoders that promises share.
 
     Args:
-        table: The table of its kind.
+        table: The registry of its kind.
         part: The class.
 
     Raises:
@@ -125,18 +119,14 @@ class Trial:
         self.table, self.part = table, part
         self.waives: Mapping[str, str] = getattr(part, "waives", {})
         for name, reason in self.waives.items():
-            known(table, name)
+            promise_of(table, name)
             if not reason.strip():
                 raise TypeError(f"{part.__qualname__} waives {name} without a reason")
-        self.subjects = self._subjects()
-
-    def _subjects(self) -> list[Subject]:
         with self._at_its_name():
-            tried = [
-                Subject(self.table, self.part, options)
-                for options in variations(self.table.kind, self.part)
-            ]
-            return [one for one in tried if is_accepted(one)] or [_refused(tried[0])]
+            tried = [Subject(table, part, options) for options in variations(table.kind, part)]
+            self.subjects = [subject for subject in tried if subject.is_accepted()]
+            if not self.subjects:
+                tried[0].make()  # raises what the part says to its defaults
 
     @contextmanager
     def _at_its_name(self) -> Generator[None]:
@@ -166,26 +156,31 @@ class Trial:
         subjects = self.subjects[:1] if promise.once else self.subjects
         with self._at_its_name():
             for subject in subjects:
-                where = f"with {subject}: " if subject.options else ""
                 try:
                     promise.keep(subject)
                 except NotApplicable as reason:
                     reasons.append(str(reason))
-                except Broken as fault:
-                    return "broken", _one_line(f"{where}{fault}")
                 except Exception as error:
-                    said = f"{type(error).__name__}: {error} ({place_of(error)})"
-                    return "broken", _one_line(f"{where}{said}")
+                    where = f"with {subject}: " if subject.options else ""
+                    return "broken", " ".join(f"{where}{_fault(error)}".split())
         if len(reasons) == len(subjects):
             return "not applicable", reasons[0]
         return "kept", ""
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def _fault(error: Exception) -> str:
+    """What a promise says of a fault, or an error with the line that raised it.
 
-
-def _refused(subject: Subject) -> Subject:
-    """Raise what the part says to its defaults."""
-    subject.make()
-    return subject
+    That is a line outside of installed packages, where there is one.
+    """
+    if isinstance(error, Broken):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    foreign = ("<", sys.prefix)
+    own = [
+        frame
+        for frame in frames
+        if "site-packages" not in frame.filename and not frame.filename.startswith(foreign)
+    ]
+    last = (own or frames)[-1]
+    return f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"

@@ -40,13 +40,23 @@ def accept(
     return Outcome(
         scores=scores,
         parameters=sum(sizes),
-        provenance={KEY: [finding.plain() for finding in findings]},
+        provenance={KEY: [one.plain() for one in findings], "lines": [*map(_line, findings)]},
     )
 
 
 def _found(check: Check, subject: Subject) -> Finding:
     subject.work.between_batches()
     return check.try_on(subject)
+
+
+def _line(finding: Finding) -> dict[str, str]:
+    """What was asked and found, for a report; what to suspect stands behind what failed."""
+    suspects = (f"suspect: {one}" for one in finding.suspects)
+    return {
+        "asked": f"{finding.layer}: {finding.check.replace('_', ' ')}",
+        "outcome": finding.status,
+        "detail": "; ".join([finding.detail, *suspects]),
+    }
 
 
 def _measured(finding: Finding, length: int) -> Iterator[Measured]:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from registry.conformance.checks import insist
+from registry.conformance.checks import require
 from studies.acceptance_checks.check import Layer, Passed, Subject
 from studies.scoring import FixedSets, judged, predict
 from studies.training.evaluation import evaluate
@@ -28,7 +28,7 @@ def the_same_seed_gives_the_same_losses(subject: Subject) -> Passed:
     """Two models of one seed, trained on the same batches."""
     training = subject.work.config.training.model_copy(update={"steps": FEW})
     first, second = (losses(subject, subject.build(), training) for _ in range(2))
-    insist(first == second, f"losses of the first {FEW} steps are {first} and then {second}")
+    require(first == second, f"losses of the first {FEW} steps are {first} and then {second}")
     return Passed(f"{FEW} steps to the bit")
 
 
@@ -51,7 +51,7 @@ def the_loss_falls(subject: Subject) -> Passed:
     ]
     floor = subject.task.floors(subject.length).highest
     told = f"from {first:.3f} to {last:.3f} nats in {training.steps} steps"
-    insist(last < first, f"the loss went {told}")
+    require(last < first, f"the loss went {told}")
     numbers = {"loss_before": first, "loss_after": last, "accuracy": accuracy or 0.0}
     return Passed(f"{told}; accuracy {accuracy:.3f}, a blind guess has {floor:.3f}", numbers)
 
@@ -90,7 +90,7 @@ def a_few_examples_are_learned_by_heart(subject: Subject) -> Passed:
 
     taken = _trained(subject, model, Training(**settings), by_heart)[0]
     share = known()
-    insist(share > 0.98, f"after {taken} steps {share:.2f} of {number} answers are right")
+    require(share > 0.98, f"after {taken} steps {share:.2f} of {number} answers are right")
     numbers = {"overfit_accuracy": share, "overfit_steps": float(taken)}
     return Passed(f"{share:.2f} of {number} right after {taken} steps", numbers)
 

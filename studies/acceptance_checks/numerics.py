@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from registry.conformance.checks import NotApplicable, insist
+from registry.conformance.checks import NotApplicable, require
 from studies.acceptance_checks.check import Layer, Passed, Subject, weights_of
 from studies.scoring import batch_loss
 from studies.training.loop import parameter_groups
@@ -29,7 +29,7 @@ def outputs_are_finite_at_every_length(subject: Subject) -> Passed:
     lengths = sorted({subject.task.min_length, subject.task.min_length + 1, subject.length})
     for length in lengths:
         found = subject.logits(subject.batch(length=length).tokens)
-        insist(
+        require(
             bool(found.isfinite().all()),
             f"{int((~found.isfinite()).sum())} of {found.numel()} logits are nan or infinite at "
             f"length {length}",
@@ -45,8 +45,8 @@ def the_first_loss_is_that_of_an_even_guess(subject: Subject) -> Passed:
     """Near ln C before any training: within a factor of 3, since initial states differ in size."""
     loss = batch_loss(subject.model, subject.batch(64), subject.work.device).item()
     even = math.log(subject.task.n_classes)
-    insist(math.isfinite(loss), f"the loss is {loss}")
-    insist(
+    require(math.isfinite(loss), f"the loss is {loss}")
+    require(
         loss < 3 * even,
         f"the loss is {loss:.2f} nats; an even guess over the classes has {even:.2f}",
     )
@@ -72,9 +72,9 @@ def every_part_gets_a_gradient(subject: Subject) -> Passed:
             size = 0.0 if one.grad is None else one.grad.double().norm().item()
             sizes[_part(name)] += size
     lost = [name for name, size in sizes.items() if not math.isfinite(size)]
-    insist(not lost, f"gradients that are not finite: {', '.join(lost)}")
+    require(not lost, f"gradients that are not finite: {', '.join(lost)}")
     silent = [name for name, size in sizes.items() if size == 0]
-    insist(not silent, f"no gradient reaches {', '.join(silent)}")
+    require(not silent, f"no gradient reaches {', '.join(silent)}")
     return Passed(f"{len(sizes)} parts")
 
 
@@ -93,7 +93,7 @@ def evaluation_says_the_same_twice(subject: Subject) -> Passed:
     tokens = subject.batch().tokens
     first, second = subject.logits(tokens), subject.logits(tokens)
     off = (first - second).abs().max().item()
-    insist(torch.equal(first, second), f"two passes in evaluation differ by up to {off:.2g}")
+    require(torch.equal(first, second), f"two passes in evaluation differ by up to {off:.2g}")
     return Passed("to the bit")
 
 
@@ -111,10 +111,10 @@ def attention_rows_sum_to_one(subject: Subject) -> Passed:
     for layer, weights in enumerate(weights_of(encoder, tokens)):
         total = weights.sum(dim=-1)
         off = (total - 1).abs()[total > 0].max().item() if (total > 0).any() else 1.0
-        insist(off < 1e-4, f"rows of layer {layer} sum to 1 only within {off:.2g}")
-        insist(weights.min().item() >= 0, f"layer {layer} has weights below 0")
+        require(off < 1e-4, f"rows of layer {layer} sum to 1 only within {off:.2g}")
+        require(weights.min().item() >= 0, f"layer {layer} has weights below 0")
         on_padding = padded[layer][..., -2:].abs().max().item()
-        insist(on_padding == 0, f"layer {layer} lays up to {on_padding:.2g} on padded keys")
+        require(on_padding == 0, f"layer {layer} lays up to {on_padding:.2g} on padded keys")
     return Passed("in every layer")
 
 
@@ -136,8 +136,8 @@ def a_query_that_may_see_nothing_gets_nothing(subject: Subject) -> Passed:
         raise NotApplicable(str(reason)) from None
     with torch.no_grad():
         found = encoder(tokens, mask=mask)
-    insist(bool(found.hidden.isfinite().all()), "an empty row of the mask makes states nan")
+    require(bool(found.hidden.isfinite().all()), "an empty row of the mask makes states nan")
     for layer, weights in enumerate(weights_of(encoder, tokens, mask)):
         most = weights[:, :, 1].abs().max().item()
-        insist(most == 0, f"layer {layer} gives an empty row weights up to {most:.2g}")
+        require(most == 0, f"layer {layer} gives an empty row weights up to {most:.2g}")
     return Passed("states finite, weights 0")

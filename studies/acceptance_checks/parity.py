@@ -11,7 +11,7 @@ from einops import rearrange
 from jaxtyping import Bool
 from torch import Tensor, nn
 
-from registry.conformance.checks import NotApplicable, insist
+from registry.conformance.checks import NotApplicable, require
 from studies.acceptance_checks.check import Layer, Passed, Subject
 from variants.encoder import Encoder
 from variants.masks import Padding
@@ -36,7 +36,7 @@ def outputs_are_those_of_the_layer_of_torch(subject: Subject) -> Passed:
     with torch.no_grad():
         found, expected = encoder(x).hidden, _theirs(encoder, x, None)
     off = (found - expected).abs().max().item()
-    insist(off < 1e-8, f"states differ from torch's by up to {off:.2g}")
+    require(off < 1e-8, f"states differ from torch's by up to {off:.2g}")
     return Passed(f"within {off:.1g}", {"parity_error": off})
 
 
@@ -56,15 +56,15 @@ def a_mask_hides_what_it_hides_in_torch(subject: Subject) -> Passed:
         hidden = encoder(torch.where(real, x, noise), mask=Padding(keep=keep)).hidden
         seen = encoder(torch.where(real, noise, x), mask=Padding(keep=keep)).hidden
     leak = (whole - hidden).abs()[keep].max().item()
-    insist(leak < 1e-9, f"tokens that the mask hides change states by up to {leak:.2g}")
-    insist(
+    require(leak < 1e-9, f"tokens that the mask hides change states by up to {leak:.2g}")
+    require(
         (whole - seen).abs()[keep].max().item() > 1e-9, "tokens that the mask shows change nothing"
     )
     if why_none(encoder):
         return Passed("hidden tokens change nothing, seen ones do")
     with torch.no_grad():
         off = (whole - _theirs(encoder, x, keep)).abs()[keep].max().item()
-    insist(off < 1e-8, f"with padding, states differ from torch's by up to {off:.2g}")
+    require(off < 1e-8, f"with padding, states differ from torch's by up to {off:.2g}")
     return Passed(f"hidden tokens change nothing; torch's states within {off:.1g}")
 
 

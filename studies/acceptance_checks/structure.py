@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from registry.conformance.checks import insist
+from registry.conformance.checks import require
 from studies.acceptance_checks.check import Layer, Passed, Subject, weights_of
 
 LAYER = Layer("structure")
@@ -21,7 +21,7 @@ def the_answers_have_one_score_for_each_class(subject: Subject) -> Passed:
     batch = subject.batch()
     wanted = (*batch.targets.shape, subject.task.n_classes)
     found = tuple(subject.logits(batch.tokens).shape)
-    insist(found == wanted, f"logits of shape {wanted} are expected; got {found}")
+    require(found == wanted, f"logits of shape {wanted} are expected; got {found}")
     return Passed(f"logits {found}")
 
 
@@ -31,7 +31,7 @@ def the_states_have_the_width_of_the_model(subject: Subject) -> Passed:
     encoder, batch = subject.encoder, subject.batch()
     wanted = (*batch.tokens.shape, encoder.dims.d_model)
     found = tuple(encoder(batch.tokens).hidden.shape)
-    insist(found == wanted, f"states of shape {wanted} are expected; got {found}")
+    require(found == wanted, f"states of shape {wanted} are expected; got {found}")
     return Passed(f"states {found}")
 
 
@@ -46,7 +46,7 @@ def every_layer_shows_the_weights_of_its_heads(subject: Subject) -> Passed:
     batch, seq = tokens.shape
     wanted = [(batch, encoder.dims.n_heads, seq, seq)] * encoder.dims.n_layers
     found = [tuple(one.shape) for one in weights]
-    insist(found == wanted, f"weights of shapes {wanted} are expected; got {found}")
+    require(found == wanted, f"weights of shapes {wanted} are expected; got {found}")
     return Passed(f"{len(found)} layers of {encoder.dims.n_heads} heads")
 
 
@@ -68,7 +68,7 @@ def each_head_owns_its_channels(subject: Subject) -> Passed:
             own += torch.randn(own.shape, generator=torch.Generator().manual_seed(head)).to(own)
         moved = (weights_of(other, tokens)[0] - before).abs().amax(dim=(0, 2, 3))
         changed = [number for number in range(heads) if moved[number] > 1e-6]
-        insist(
+        require(
             changed == [head],
             f"other weights in the channels of head {head} change the attention of heads "
             f"{changed or 'none'}",
@@ -86,5 +86,5 @@ def sequences_do_not_see_each_other(subject: Subject) -> Passed:
     together = subject.logits(tokens)
     alone = torch.cat([subject.logits(one) for one in tokens.split(1)])
     off = (together - alone).abs().max().item()
-    insist(off < 1e-4, f"answers differ by up to {off:.2g} when a sequence comes alone")
+    require(off < 1e-4, f"answers differ by up to {off:.2g} when a sequence comes alone")
     return Passed(f"alone and together the same, within {off:.1g}")

@@ -12,13 +12,15 @@ from studies.analysis.phrases import fit_title
 from studies.analysis.results import Arm, Curve, Measure, Place, Seed, StudyResults, Task
 from studies.experiment.plan import Cell, Plan
 from studies.experiment.tune import Chosen, by_setting, choice_of, validation_nll
-from studies.training.settings import task_of
 
 if TYPE_CHECKING:
     from store.records import Choice, PlannedRun, Run, Score
     from store.results import Results
 
 Key = tuple[str, str, str, int, str]
+
+RESULTS = ("done", "diverged", "not_applicable")
+"""The statuses of runs that need not be done again; one that failed is tried by the next call."""
 
 NOT_OVER = "tuning is not over"
 """Why there is no setting so far."""
@@ -37,11 +39,11 @@ class StoredRuns:
 
     def __init__(self, plan: Plan, results: "Results") -> None:
         self.plan, self.results = plan, results
-        found = results.runs(study=plan.study.name, phase=None)
+        found = results.runs(study=plan.study, phase=None)
         # Of runs with one config, such as those of a plug-in's older source, the newest counts.
         self._known = {_key(run): run for run in found}
         self._choices = {
-            (one.task, one.arm, one.search): one for one in results.choices(plan.study.name)
+            (one.task, one.arm, one.search): one for one in results.choices(plan.study)
         }
 
     def _found(self, planned: Iterable["PlannedRun"]) -> list["Run"]:
@@ -56,28 +58,46 @@ class StoredRuns:
 
         As long as tuning is not over there is no setting in it, but what was tried so far.
         """
-        study, runs = self.plan.settings.study, self.tuning(cell)
-        if not runs or len(runs) < len(study.settings()) * study.tuning_seeds:
+        protocol, runs = self.plan.protocol, self.tuning(cell)
+        settings, seeds = [one.setting for one in self.plan[cell].tries], len(protocol.tuning_seeds)
+        if not runs or len(runs) < len(settings) * seeds:
             return None
         nlls = {one.id: validation_nll(self.scores[one.id]) for one in runs if one.status == "done"}
-        tried = by_setting(study.settings(), runs, study.tuning_seeds, nlls)
-        so_far = choice_of(cell, tried, Chosen(None, NOT_OVER), study.tie, study.ties)
+        tried = by_setting(settings, runs, seeds, nlls)
+        so_far = choice_of(cell, tried, Chosen(None, NOT_OVER), protocol.tie, protocol.ties)
         return self._choices.get((cell.task, cell.arm, so_far.search), so_far)
 
     def final(self, cell: Cell) -> list["Run"]:
         """The final runs of a cell that are there; none where it has no setting so far."""
-        if not self.plan.is_tuned(cell):
-            return self._found(self.plan.confirming(cell, self.plan.settings.study.settings()[0]))
+        planned = self.plan[cell]
+        if not planned.tuned:
+            return self._found(self.plan.confirming(cell, planned.tries[0].setting))
         choice = self.choice(cell)
         if choice is None or choice.setting is None:
             return []
         return self._found(self.plan.confirming(cell, choice.setting))
 
+    def _is_lost(self, cell: Cell) -> bool:
+        """Has tuning ended without a setting?"""
+        choice = self.choice(cell)
+        return choice is not None and choice.setting is None and choice.reason != NOT_OVER
+
+    @property
+    def complete(self) -> bool:
+        """Is nothing left to be done, and nothing worth trying again?"""
+        for cell in self.plan.cells():
+            final, lost = self.final(cell), self._is_lost(cell)
+            if any(run.status not in RESULTS for run in (*self.tuning(cell), *final)):
+                return False
+            if len(final) < self.plan.protocol.seeds and not lost:
+                return False
+        return True
+
     @cached_property
     def scores(self) -> Mapping[int, list["Score"]]:
         """The scores of every run of the study, by run."""
         found: dict[int, list[Score]] = defaultdict(list)
-        for score in self.results.scores(study=self.plan.study.name, phase=None):
+        for score in self.results.scores(study=self.plan.study, phase=None):
             found[score.run_id].append(score)
         return found
 
@@ -85,7 +105,7 @@ class StoredRuns:
     def curves(self) -> Mapping[int, Mapping[str, Curve]]:
         """The training curves of every final run of the study, by run and metric."""
         found: dict[int, dict[str, Curve]] = defaultdict(lambda: defaultdict(list))
-        for point in self.results.curves(study=self.plan.study.name):
+        for point in self.results.curves(study=self.plan.study):
             if point.value is not None:
                 found[point.run_id][point.metric].append((point.step, point.value))
         return found
@@ -102,53 +122,35 @@ def results_of(plan: Plan, storage: str) -> StudyResults:
 def gather(plan: Plan, results: "Results") -> StudyResults:
     """What is stored of a plan."""
     stored = StoredRuns(plan, results)
-    cells: dict[str, list[Cell]] = defaultdict(list)
-    for cell in plan.cells():
-        cells[cell.task].append(cell)
-    return StudyResults(plan, [_task(stored, of_task) for of_task in cells.values()])
+    tasks = dict.fromkeys(cell.task for cell in plan.cells())
+    return StudyResults(plan, [_task(stored, plan.cells(task)) for task in tasks])
 
 
 def _task(stored: StoredRuns, cells: Sequence[Cell]) -> Task:
-    plan, first = stored.plan, cells[0]
-    config = plan.config(first)
-    shortest, longest = config.training.train_lengths
-    if config.scored:
-        shortest = max(shortest, task_of(config.task).min_length)
-    until = config.training.until if config.scored else None
-    tasks, label = tasks_of(plan, first.panel), plan.panel(first).label
+    plan, first = stored.plan, stored.plan[cells[0]]
+    task = plan.tasks[first.cell.task]
+    until = first.until if first.scored else None
     return Task(
-        label=first.task,
-        title=": ".join(text for text in (label, tasks) if text) or first.task,
-        task=tasks,
-        trained=(shortest, longest),
-        steps=config.training.steps,
-        lengths=sorted({one for cell in cells for one in _lengths(plan, cell)}),
-        scored=config.scored,
+        label=task.label,
+        title=task.title or task.label,
+        task=task.name,
+        trained=first.trained,
+        steps=first.steps,
+        lengths=sorted({one for cell in cells for one in plan[cell].tested}),
+        scored=first.scored,
         arms=[_arm(stored, cell) for cell in cells],
-        titles=plan.study.metrics,
+        titles=plan.titles,
         fit="" if until is None else fit_title(until.metric, until.value),
-        threshold=plan.settings.study.threshold,
+        threshold=plan.protocol.threshold,
     )
 
 
-def tasks_of(plan: Plan, panel: int) -> str:
-    """The task of a panel; several, where its arms differ in that."""
-    tasks = [plan.config(cell).task for cell in plan.cells() if cell.panel == panel]
-    return " or ".join(dict.fromkeys(str(task) for task in tasks if task is not None))
-
-
-def _lengths(plan: Plan, cell: Cell) -> tuple[int, ...]:
-    return tuple(plan.config(cell).evaluation.test_lengths)
-
-
 def _arm(stored: StoredRuns, cell: Cell) -> Arm:
-    plan, config = stored.plan, stored.plan.config(cell)
-    longest = config.training.train_lengths[1] if config.scored else None
-    lengths, choice = _lengths(plan, cell), stored.choice(cell)
+    planned, choice = stored.plan[cell], stored.choice(cell)
+    longest = planned.longest if planned.scored else None
     reason = ""
-    if plan.is_tuned(cell):
+    if planned.tuned:
         reason = NOT_OVER if choice is None else choice.reason or ""
-    longer = [one for one in lengths if one > config.training.train_lengths[1]]
     return Arm(
         seeds={
             run.seed: seed_of(run, stored.scores[run.id], stored.curves.get(run.id, {}), longest)
@@ -157,11 +159,11 @@ def _arm(stored: StoredRuns, cell: Cell) -> Arm:
         longest_trained=longest,
         reason=reason,
         name=cell.arm,
-        lengths=lengths,
+        lengths=planned.tested,
         choice=choice,
         tuning=[] if choice is None else tried_settings(choice, stored.tuning(cell)),
-        alternatives=[] if choice is None else alternatives(choice, longer, stored.scores),
-        remark=plan.study.remark(plan.arms[cell.arm], plan.settings),
+        alternatives=[] if choice is None else alternatives(choice, planned.beyond, stored.scores),
+        remark=stored.plan.arms[cell.arm].remark,
     )
 
 

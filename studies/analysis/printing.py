@@ -12,9 +12,8 @@ from studies.analysis.results import StudyResults, Task
 from studies.analysis.sentences import arm_sentence, fit_times
 from studies.analysis.sentences import sentence as said
 from studies.analysis.summaries import Overall
-from studies.experiment.match import Costs, costs_of
-from studies.experiment.plan import Cell, Plan
-from studies.training.settings import RunConfig
+from studies.experiment.match import Costs
+from studies.experiment.plan import Plan, PlannedCell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,7 +47,7 @@ def print_verdicts(
 def print_answer(console: "Console", results: StudyResults) -> None:
     """Print task by task: a sentence per arm, then a table per metric."""
     for task in results.tasks:
-        console.print(f"\n{_protocol(task, results.plan.settings.study.seeds)}", highlight=False)
+        console.print(f"\n{_protocol(task, results.plan.protocol.seeds)}", highlight=False)
         _print_sentences(console, task)
         _print_times(console, task)
         for metric in _metrics(task):
@@ -81,7 +80,7 @@ def _print_later(console: "Console", task: Task) -> None:
 
 def print_front(console: "Console", results: StudyResults, front: "Sequence[Point]") -> None:
     """Print what a search found that nothing else beats in every objective at once."""
-    plan, search = results.plan, results.plan.settings.study.search
+    plan, search = results.plan, results.plan.search
     if search is None:
         return
     if not front:
@@ -192,37 +191,20 @@ def _print_by_bin(console: "Console", task: Task) -> None:
 HEADS = ("parameters", "FLOPs per token", "training tokens", "steps")
 
 
-def cost_rows(config: RunConfig) -> dict[str, str]:
+def cost_rows(costs: Costs | None) -> dict[str, str]:
     """The costs of a run as they are printed; empty where nothing is trained."""
-    costs = _costs(config)
-    return {} if costs is None else _told(costs)
-
-
-def _costs(config: RunConfig) -> Costs | None:
-    return None if config.task is None or config.perform is not None else costs_of(config)
-
-
-def _told(costs: Costs) -> dict[str, str]:
+    if costs is None:
+        return {}
     values = (costs.parameters, costs.flops_per_token, costs.tokens, costs.steps)
     texts = ("n/a" if value is None else f"{value:,.0f}" for value in values)
     return dict(zip(HEADS, texts, strict=True))
 
 
-def _row(plan: "Plan", cell: "Cell", costs: Costs | None) -> dict[str, str]:
-    """The costs of an arm on a panel and, where arms are matched, its knob."""
-    match = plan.settings.study.match
-    row = {} if costs is None else _told(costs)
-    if match is None:
-        return row
-    value = match.value_in(plan.config(cell))
-    return {**row, match.knob: "its default" if value is None else str(value)}
-
-
 def cost_lines(plan: "Plan") -> Iterator[str]:
-    """A table for each panel whose runs train, what raises, and what arms are matched in."""
-    for label in plan.labels():
-        costs = {cell: _costs(plan.config(cell)) for cell in plan.cells() if cell.task == label}
-        rows = {cell.arm: _row(plan, cell, one) for cell, one in costs.items()}
+    """A table for each task whose runs train, what raises, and what arms are matched in."""
+    for label in plan.tasks:
+        planned = [plan[cell] for cell in plan.cells(label)]
+        rows = {one.cell.arm: _row(plan, one) for one in planned}
         heads = list(next(iter(rows.values()), {}))
         if not heads:
             continue
@@ -232,12 +214,20 @@ def cost_lines(plan: "Plan") -> Iterator[str]:
         for name, *values in cells:
             shown = (value.rjust(width) for value, width in zip(values, widths[1:], strict=True))
             yield f"  {name.ljust(widths[0])}  {'  '.join(shown)}"
-        for cell, one in costs.items():
-            if one is not None and one.broken:
-                yield f"cannot run: {cell.arm} on {label} ({one.broken})"
-    match = plan.settings.study.match
-    if match is not None:
-        yield f"Matched to {plan.reference}: {match}."
+        for one in planned:
+            if one.costs is not None and one.costs.broken:
+                yield f"cannot run: {one.cell.arm} on {label} ({one.costs.broken})"
+    if plan.match is not None:
+        yield f"Matched to {plan.reference}: {plan.match}."
+
+
+def _row(plan: "Plan", planned: "PlannedCell") -> dict[str, str]:
+    """The costs of an arm on a task and, where arms are matched, its knob."""
+    row = cost_rows(planned.costs)
+    if plan.match is None:
+        return row
+    knob = "its default" if planned.knob is None else str(planned.knob)
+    return {**row, plan.match.knob: knob}
 
 
 TITLE = "all tasks together: skill beyond the trained lengths"

@@ -382,11 +382,9 @@ def _constant(parts: Sequence[Sample]) -> Iterator[str]:
 
 def verdicts(results: StudyResults, frozen: Frozen) -> list[Verdict]:
     """Judge the hypotheses that a call can decide, the primary ones first."""
-    from studies.experiment.contrasts import asked  # which loads torch
-
     plan = results.plan
     outcomes = {(task.label, arm.name): arm for task, arm in results.arms}
-    judged = judge(asked(plan), outcomes, frozen, plan.settings.study.threshold)
+    judged = judge(plan.asked(), outcomes, frozen, plan.protocol.threshold)
     return [_with_beside(verdict, results, outcomes, frozen) for verdict in judged]
 
 
@@ -401,11 +399,11 @@ def _with_beside(
     if verdict.status == "not tested":
         return verdict
     arms = {arm: chosen(outcomes[claim.panel, arm], seeds) for arm in claim.arms}
-    study, notes = results.plan.study, list[str]()
-    for metric in study.beside:
+    plan, notes = results.plan, list[str]()
+    for metric in plan.beside:
         each = {arm: one.measured(metric, claim.lengths) for arm, one in arms.items()}
         told = [_mean(arm, values, len(arms[arm].seeds)) for arm, values in each.items() if values]
-        title = study.metrics.get(metric, metric)
+        title = plan.titles.get(metric, metric)
         notes += [f"{title[:1].upper()}{title[1:]}: {', '.join(told)}."] if told else []
     return replace(verdict, notes=(*verdict.notes, *notes))
 

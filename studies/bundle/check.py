@@ -6,18 +6,18 @@ from contextlib import chdir, closing
 from pathlib import Path
 from typing import Any
 
-from registry.errors import ConfigError, DuplicateNameError, UnknownNameError
+from registry.errors import UnknownNameError
 from store.encoding import fingerprint
 from store.errors import StoreError
 from store.files import sha256_of
 from store.maintenance import check
 from store.results import Results
 from studies.bundle.make import MANIFEST, PLAN, files_of
-from studies.cli.recall import plan_of
+from studies.experiment.plan import latest_plan
 from studies.report.make import check_numbers
 
-NEEDED = ("study", "words", "database", "frozen")
-"""What the plan of a bundle says."""
+NEEDED = ("study", "plan", "database", "frozen")
+"""The keys of the plan of a bundle."""
 
 
 def check_bundle(folder: Path) -> list[str]:
@@ -28,17 +28,17 @@ def check_bundle(folder: Path) -> list[str]:
     """
     if not (folder / MANIFEST).is_file() or not (folder / PLAN).is_file():
         raise StoreError(f"{folder} is not a bundle: {MANIFEST} or {PLAN} is missing")
-    # The words of a plan name files as seen from the bundle.
+    # The plan names its database as seen from the bundle.
     with chdir(folder):
         wrong = list(wrong_files(Path()))
         try:
             return [*wrong, *_wrong_inside(_plan_told())]
-        except (StoreError, ConfigError, UnknownNameError, DuplicateNameError) as error:
+        except (StoreError, UnknownNameError) as error:
             return [*wrong, f"the check stopped early: {error}"]
 
 
 def _plan_told() -> dict[str, Any]:
-    """What the plan of the bundle at hand says.
+    """The plan of the bundle in the current folder.
 
     Raises:
         StoreError: If it is no such plan.
@@ -58,7 +58,10 @@ def _wrong_inside(told: dict[str, Any]) -> Iterator[str]:
     for one in check(storage)[0]:
         yield f"{one.check}: {one.place}: {one.problem}"
     yield from _wrong_plans(told, storage)
-    plan = plan_of(told["study"], told["words"])
+    with closing(Results(storage)) as results:
+        plan = latest_plan(results, told["study"])
+    if plan.to_data() != told["plan"]:
+        yield f"{PLAN}: the plan is another than that of the database"
     for line in check_numbers(plan, storage, Path("report")):
         yield f"report: {line}"
 

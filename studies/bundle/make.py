@@ -2,12 +2,13 @@
 
 import json
 import re
+import shlex
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from io import StringIO
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from ruamel.yaml import YAML
@@ -18,8 +19,7 @@ from store.maintenance import extract, seal, url_of
 from store.results import Results
 from studies.analysis.gather import gather
 from studies.bundle.readme import text_of
-from studies.cli.recall import plan_of, words_behind
-from studies.experiment.plan import Plan
+from studies.experiment.plan import Plan, latest_plan
 from studies.report.make import make_report
 from studies.report.provenance import command_of
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 
 MANIFEST, PLAN, FOLDER = "MANIFEST", "plan.json", "sources"
-KINDS = (".yaml", ".yml", ".py")
-"""Of the files that are brought along with a study."""
 
 
 def freeze_study(study: str, storage: str, out: Path) -> str:
@@ -40,19 +38,17 @@ def freeze_study(study: str, storage: str, out: Path) -> str:
     Raises:
         UnknownNameError: If no study of this name is stored.
         StoreError: If the folder holds something, or the study's rows or files cannot be copied.
-        ConfigError: If the words of its latest call do not make a plan any more.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise StoreError(f"{out} exists and is not empty; choose a new folder")
     with closing(Results(storage)) as results:
-        words = words_behind(study, results)
-    plan = plan_of(study, words)
+        plan = latest_plan(results, study)
     half = out.with_name(f".{out.name}.part")
     shutil.rmtree(half, ignore_errors=True)
     try:
         with writing(out):
             half.mkdir(parents=True)
-            _fill(plan, words, storage, half)
+            _fill(plan, storage, half)
             if out.exists():
                 out.rmdir()
             half.rename(out)
@@ -61,8 +57,8 @@ def freeze_study(study: str, storage: str, out: Path) -> str:
     return sha256_of(out / MANIFEST)
 
 
-def _fill(plan: "Plan", words: list[str], storage: str, bundle: Path) -> None:
-    study = plan.study.name
+def _fill(plan: Plan, storage: str, bundle: Path) -> None:
+    study = plan.study
     database = bundle / database_of(study)
     extract(storage, study, database)
     _drop_other_trials(database, study)
@@ -70,16 +66,12 @@ def _fill(plan: "Plan", words: list[str], storage: str, bundle: Path) -> None:
     with closing(Results(url_of(database))) as results:
         runs = results.runs(study=study, phase=None)
         write_configs(runs, bundle)
-        write_plan(plan, bring_sources(plan, words, bundle), results, bundle)
+        write_plan(plan, results, bundle)
         write_environment(runs, results, bundle)
-        plugins = bundle.glob(f"{FOLDER}/**/*.py")
-        text = text_of(
-            plan,
-            database.name,
-            command_of(gather(plan, results)),
-            results,
-            sorted(file.relative_to(bundle).as_posix() for file in plugins),
-        )
+        copied = bring_sources(plan, bundle)
+        command = with_copies(command_of(gather(plan, results)), copied)
+        plugins = sorted(copied[one] for one in plugin_files(plan) if one in copied)
+        text = text_of(plan, database.name, command, results, plugins)
     (bundle / "README.md").write_text(text, encoding="utf-8")
     make_report(plan, url_of(database), bundle / "report", shown=f"sqlite:///{database.name}")
     write_manifest(bundle)
@@ -114,8 +106,8 @@ def write_configs(runs: Sequence["Run"], bundle: Path) -> None:
         file.write_text(head + text.getvalue(), encoding="utf-8")
 
 
-def write_plan(plan: Plan, words: Sequence[str], results: "Results", bundle: Path) -> None:
-    """Write the frozen plans with their hashes, and the words that make the plan from here."""
+def write_plan(plan: Plan, results: "Results", bundle: Path) -> None:
+    """Write the plan of the latest call, and the frozen plans with their hashes."""
     frozen = [
         {
             "hash": one.hash,
@@ -123,10 +115,10 @@ def write_plan(plan: Plan, words: Sequence[str], results: "Results", bundle: Pat
             "runs_before": one.runs_before,
             "protocol": one.protocol,
         }
-        for one in results.protocols(study=plan.study.name)
+        for one in results.protocols(study=plan.study)
     ]
-    known = {"study": plan.study.name, "database": database_of(plan.study.name)}
-    _write_json(bundle / PLAN, {**known, "words": list(words), "frozen": frozen})
+    known = {"study": plan.study, "database": database_of(plan.study)}
+    _write_json(bundle / PLAN, {**known, "plan": plan.to_data(), "frozen": frozen})
 
 
 def write_environment(runs: Sequence["Run"], results: "Results", bundle: Path) -> None:
@@ -164,43 +156,44 @@ def _write_json(file: Path, data: Any) -> None:
     file.write_text(text + "\n", encoding="utf-8")
 
 
-def bring_sources(plan: Plan, words: Sequence[str], bundle: Path) -> list[str]:
-    """Copy the files that the words name into a bundle; return words that name the copies.
+def bring_sources(plan: Plan, bundle: Path) -> dict[Path, str]:
+    """Copy the study's file, its settings and its plug-ins, those that are still there.
 
-    Plug-ins that a study's own file imports lie beside its copy as they did beside the file; one
-    that lies above it is left out, and then the study can be made again only where it is.
+    A plug-in below the study's file lies as far below its copy. Returns the copies, as paths seen
+    from the bundle, by the file that each is a copy of.
     """
+    above = Path(plan.files["study"]).parent if "study" in plan.files else None
     copied: dict[Path, str] = {}
-    told = [_with_copy(word, bundle, copied) for word in words]
-    for plugin, place in _imported(plan):
-        target = bundle / FOLDER / place
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(plugin, target)
-    return told
+    for file in dict.fromkeys([*map(Path, plan.files.values()), *plugin_files(plan)]):
+        if not file.is_file():
+            continue
+        below = above is not None and file.is_relative_to(above)
+        place = file.relative_to(above).as_posix() if above and below else file.name
+        while f"{FOLDER}/{place}" in copied.values():
+            place = f"_{place}"
+        copied[file] = f"{FOLDER}/{place}"
+        (bundle / copied[file]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, bundle / copied[file])
+    return copied
 
 
-def _with_copy(word: str, bundle: Path, copied: dict[Path, str]) -> str:
-    option, sign, value = word.partition("=") if word.startswith("--") else ("", "", word)
-    file = Path(value)
-    if file.suffix not in KINDS or not file.is_file():
+def plugin_files(plan: Plan) -> list[Path]:
+    """The files that register parts of the study."""
+    return [Path(one["file"]) for one in plan.plugins if one["spec"].endswith(".py")]
+
+
+def with_copies(command: str, copied: Mapping[Path, str]) -> str:
+    """A command that names the copies in place of the files that it was typed with."""
+
+    def seen(word: str) -> str:
+        option, is_option, path = word.rpartition("=")
+        typed = PurePath(*(one for one in PurePath(path).parts if one != ".."))
+        for file, copy in copied.items():
+            if file.match(str(typed)):
+                return f"{option}{is_option}{copy}"
         return word
-    place = file.resolve()
-    if place not in copied:
-        taken = set(copied.values())
-        names = (f"{FOLDER}/{'_' * count}{file.name}" for count in range(len(taken) + 1))
-        copied[place] = next(name for name in names if name not in taken)
-        (bundle / FOLDER).mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, bundle / copied[place])
-    return f"{option}{sign}{copied[place]}"
 
-
-def _imported(plan: Plan) -> Iterator[tuple[Path, Path]]:
-    """The plug-ins of a study's file, each with its place as seen from that file."""
-    for plugin in map(Path, plan.study.plugins if plan.study.file is not None else ()):
-        assert plan.study.file is not None
-        beside = plan.study.file.parent.resolve()
-        if plugin.suffix == ".py" and plugin.resolve().is_relative_to(beside):
-            yield plugin, plugin.resolve().relative_to(beside)
+    return shlex.join(map(seen, shlex.split(command)))
 
 
 def write_manifest(folder: Path) -> None:

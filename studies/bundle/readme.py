@@ -72,7 +72,7 @@ def text_of(
         results: The database.
         plugins: The files of plug-ins in the bundle.
     """
-    study = plan.study.name
+    study = plan.study
     names = {"study": study, "word": shlex.quote(study), "database": database}
     imports = "".join(f" --import {shlex.quote(plugin)}" for plugin in plugins)
     models = len({model.run_id for model in results.models(study=study, phase=None)})
@@ -80,7 +80,7 @@ def text_of(
     counts = sorted(results.counts()[study].items())
     return TEXT.format(
         **names,
-        question=plan.study.question,
+        question=plan.question,
         runs=", ".join(f"{count} runs {status}" for status, count in counts),
         weights=kept if models else "no weights: the study was run without `--save-models`",
         plans=_plans(results.protocols(study=study)),
@@ -90,7 +90,7 @@ def text_of(
 
 
 def _plans(frozen: Sequence["Frozen"]) -> str:
-    """What was fixed, when, and whether results were there by then."""
+    """The frozen plans: their times, and whether results preceded them."""
     if not frozen:
         return "No plan was frozen, so every verdict is exploratory."
     return "\n".join(

@@ -26,8 +26,12 @@ from studies.exit_codes import INTERRUPTED, WORK_FAILED
 from studies.experiment.study import Study
 
 if TYPE_CHECKING:
-    from store.records import Run
+    from store.ledger import Ledger
+    from store.records import Claim, Run
+    from studies.experiment.draft import Draft
+    from studies.experiment.load import Typed
     from studies.experiment.plan import Plan
+    from studies.training.settings import RunConfig
 
 LEASE_SECONDS = 3600.0
 THREADS = 1
@@ -60,13 +64,16 @@ def application(study: Study) -> typer.Typer:
             typer.Option("--describe", help="Print the protocol and the checks; do nothing."),
         ] = False,
     ) -> None:
+        from studies.experiment.resolve import resolve
+
         with errors():
-            words = _words(preset, config, model, plugins or [], assignments or [])
-            plan = _planned(study, words)
+            typed = _typed(preset, config, model, plugins or [], assignments or [])
+            draft = _drafted(study, typed)
             if describe:
-                _describe(plan)
+                _describe(draft)
                 return
-            run = _done(plan, storage, device)
+            plan = resolve(draft)
+            run = _done(draft, plan, storage, device)
             failed = _tell(run, storage)
             if report is not None:
                 from studies.report.make import make_report
@@ -78,41 +85,42 @@ def application(study: Study) -> typer.Typer:
     return app
 
 
-def _describe(plan: "Plan") -> None:
+def _describe(draft: "Draft") -> None:
     """Print what is asked of a model, and with which settings."""
     from studies.acceptance_checks.accept import CHECKS
-    from studies.execution.preview import describe_plan
+    from studies.execution import preview
 
-    describe_plan(plan)
+    preview.describe(draft)
     print("\nChecks\n------")
     for check in CHECKS:
         [meaning, *_] = (check.ask.__doc__ or "").splitlines()
         print(f"  {check.layer}: {check.name.replace('_', ' ')}\n    {meaning}")
 
 
-def _planned(study: Study, words: Sequence[str]) -> "Plan":
-    """The plan of one run, from words that any study understands, kept with the run.
+def _drafted(study: Study, typed: "Typed") -> "Draft":
+    """The draft of one run.
 
     Raises:
         ConfigError: If what was typed breaks a rule.
     """
-    from studies.cli.command import read_plan
+    from studies.experiment.load import load_draft
 
-    plan = read_plan(study, words)
-    told = [word for one in _read_at_an_end(plan) for word in ("--set", one)]
-    plan = read_plan(study, [*words, *told]) if told else plan
-    return replace(plan, provenance={**plan.provenance, "command": [*words, *told]})
+    draft = load_draft(study, typed)
+    further = _read_at_an_end(draft)
+    assignments = [*typed.assignments, *further]
+    return load_draft(study, replace(typed, assignments=assignments)) if further else draft
 
 
-def _words(
+def _typed(
     preset: str,
     config: Path | None,
     model: str | None,
     plugins: Sequence[str],
     assignments: Sequence[str],
-) -> list[str]:
-    """What was typed, in words that any study understands; the file of an encoder is read here."""
+) -> "Typed":
+    """The options as any study takes them; the file of an encoder is read here."""
     from registry.yaml_file import read_yaml
+    from studies.experiment.load import Typed
     from studies.experiment.overlays import ROOTS
 
     given = {} if config is None else read_yaml(config)
@@ -120,18 +128,18 @@ def _words(
     encoder = given if given and not settings else {"preset": preset}
     named = f"encoder={json.dumps(encoder)}" if model is None else f"model={model}"
     leading = [] if settings and ("encoder" in given or "model" in given) else [named]
-    return [
-        *(["--config", str(config)] if settings else []),
-        *(word for plugin in plugins for word in ("--import", plugin)),
-        *(word for one in (*leading, *assignments) for word in ("--set", one)),
-    ]
+    return Typed(
+        config=config if settings else None,
+        assignments=[*leading, *assignments],
+        plugins=plugins,
+    )
 
 
-def _read_at_an_end(plan: "Plan") -> list[str]:
-    """What lets a causal encoder see what it answers, and any give one answer a sequence."""
+def _read_at_an_end(draft: "Draft") -> list[str]:
+    """The settings by which a causal encoder sees its whole input, and any gives one answer."""
     from registry.choices import build_mask
 
-    config = plan.config(plan.cells()[0])
+    config = draft.config(draft.cells()[0])
     if config.encoder is None or config.task is None or "answer_at" not in config.task.options():
         return []
     ahead = build_mask(config.encoder.mask).looks_ahead()
@@ -144,39 +152,64 @@ def _per_token(config: Any) -> bool:
     return config.encoder.readout.name == "tokens"
 
 
-def _done(plan: "Plan", storage: str, device: str) -> "Run":
+def _done(draft: "Draft", plan: "Plan", storage: str, device: str) -> "Run":
     """Do the run in this process, anew if it was done before, and store it."""
-    import torch
-
-    from registry.build import threads
     from store.database import make_engine
     from store.ledger import Ledger
-    from store.provenance import environment_facts, git_facts
-    from store.records import FINISHED
-    from studies.execution.worker import is_alive, this_process
-    from studies.training.execute import device_facts, device_named, execute
-    from studies.training.outcome import Outcome
+    from studies.execution.worker import this_process
+    from studies.training.execute import device_named
 
     chosen: Any = device_named(device)
     ledger = Ledger.create(storage)
-    ledger.describe_study(plan.study.name, plan.study.text)
-    facts = {"torch": device_facts(chosen), "threads": THREADS}
-    number = ledger.environment(environment_facts(facts))
-    provenance = {**plan.provenance, "git": git_facts(Path(__file__).parent), "device": chosen}
-    plan = replace(plan, environment_id=number, provenance=provenance)
-    [cell] = plan.cells()
-    planned = list(plan.confirming(cell, {}))
-    ids = ledger.plan(planned)
-    ledger.recover(ids, is_alive)
-    ledger.reset(ids, FINISHED)
-    # Once more, so that a run that is done anew carries the source and environment of now.
-    ledger.plan(planned)
+    ids = _planned(plan, ledger, chosen)
     claim = ledger.claim(this_process(), ids, LEASE_SECONDS)
     if claim is None:
         raise WorkerError("another process is checking this model; wait for it to end")
+    _finish(claim, draft.config(plan.cells()[0]), ledger, chosen)
+    make_engine(storage, readonly=True).dispose()
+    [run] = ledger.runs(ids)
+    return run
+
+
+def _planned(plan: "Plan", ledger: "Ledger", device: str) -> list[int]:
+    """Plan the run, new or not, with the source and the environment of now."""
+    from store.provenance import environment_facts, git_facts
+    from store.records import FINISHED
+    from studies.execution.worker import is_alive
+    from studies.training.execute import device_facts
+
+    ledger.describe_study(plan.study, plan.text)
+    ledger.keep_plan(plan.study, plan.to_data())
+    number = ledger.environment(
+        environment_facts({"torch": device_facts(device), "threads": THREADS})
+    )
+    noted = {"git": git_facts(Path(__file__).parent), "device": device, "command": sys.argv[1:]}
+    [cell] = plan.cells()
+    planned = [
+        replace(run, environment_id=number, provenance={**noted, **run.provenance})
+        for run in plan.confirming(cell, plan[cell].tries[0].setting)
+    ]
+    ids = ledger.plan(planned)
+    ledger.recover(ids, is_alive)
+    ledger.reset(ids, FINISHED)
+    return ledger.plan(planned)
+
+
+def _finish(claim: "Claim", config: "RunConfig", ledger: "Ledger", device: str) -> None:
+    """Do a claimed run and store its outcome; building the model may fail.
+
+    Raises:
+        WorkerError: If the model cannot be built.
+    """
+    import torch
+
+    from registry.build import threads
+    from studies.training.execute import execute
+    from studies.training.outcome import Outcome
+
     try:
         with threads(THREADS):
-            outcome = execute(plan.config(cell), claim.run.seed, torch.device(chosen), _counting())
+            outcome = execute(config, claim.run.seed, torch.device(device), _counting())
     except KeyboardInterrupt:
         ledger.release(claim)
         raise typer.Exit(INTERRUPTED) from None
@@ -185,9 +218,6 @@ def _done(plan: "Plan", storage: str, device: str) -> "Run":
         ledger.finish(claim, **Outcome("failed", reason).columns())
         raise WorkerError(reason) from error
     ledger.finish(claim, **outcome.columns())
-    make_engine(storage, readonly=True).dispose()
-    [run] = ledger.runs(ids)
-    return run
 
 
 def _counting() -> Callable[[], None]:

@@ -1,96 +1,87 @@
-"""Print what a study found, once its runs are done."""
+"""The ending of a call: notes, verdicts, tables, failed runs."""
 
 import sys
-from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+
+from store.results import Results
+from studies.analysis.gather import StoredRuns, gather
+from studies.analysis.printing import print_answer, print_front, print_overall, print_verdicts
+from studies.analysis.results import StudyResults
+from studies.analysis.search import best
+from studies.analysis.summaries import overall
+from studies.analysis.verdicts import Verdict, verdicts
+from studies.errors import FailedRunsError
+from studies.execution.running import Call, changed, unsaved
+from studies.experiment.freeze import frozen_for, kept_for
+from studies.experiment.hypothesis import Frozen
+from studies.experiment.plan import Plan
+from studies.experiment.study import Study
+
 if TYPE_CHECKING:
-    from studies.analysis.verdicts import Verdict
-    from studies.execution.running import Call, Finished
-    from studies.execution.scheduler import Scheduler
+    from store.records import Run
+
+FEW = 5
+"""Number of failed runs to name one by one."""
 
 
-def show_answer(finished: "Finished", call: "Call") -> "list[Verdict]":
-    """Print the answer of a study, write its report where one is asked for; return the verdicts.
+def show_answer(study: Study, plan: Plan, call: Call) -> list[Verdict]:
+    """Print what is stored of a plan, make its report where one is asked for; return its verdicts.
 
     Raises:
-        FailedRunsError: If runs failed.
+        FailedRunsError: If some of its runs failed.
     """
-    from rich.console import Console
-
-    from studies.analysis.gather import results_of
-    from studies.analysis.printing import print_answer, print_front, print_overall, print_verdicts
-    from studies.analysis.search import best
-    from studies.analysis.summaries import overall
-    from studies.analysis.verdicts import verdicts
-    from studies.experiment.contrasts import unasked
-    from studies.experiment.freeze import frozen_for
-
-    scheduler, plan = finished.scheduler, finished.scheduler.plan
-    _warn_of_changed_code(scheduler)
-    if call.save_models:
-        _note_missing_weights(scheduler, call.storage)
-    # Away from a terminal nobody folds lines, and a table must not be cut.
-    console = Console() if sys.stdout.isatty() else Console(width=200)
-    results = results_of(plan, call.storage)
-    judged = verdicts(results, frozen_for(plan, finished.kept))
-    print_verdicts(console, judged, unasked(plan))
-    (plan.study.show or print_answer)(console, results)
-    print_overall(console, overall(results))
-    print_front(console, results, best(results))
-    stored = [run for of_cell in scheduler.runs().values() for run in of_cell]
-    print(f"\n{len(stored)} runs in {call.storage}; `python -m store scores` queries them.")
+    with closing(Results(call.storage)) as results:
+        stored = StoredRuns(plan, results)
+        _print_notes(plan, stored, call)
+        kept, found = kept_for(plan, results), gather(plan, results)
+        frozen = Frozen((), ()) if kept is None else frozen_for(plan, kept)
+        cells = plan.cells()
+        runs = [run for cell in cells for run in (*stored.tuning(cell), *stored.final(cell))]
+    judged = _print_results(study, found, frozen)
+    print(f"\n{len(runs)} runs in {call.storage}; `python -m store scores` queries them.")
     if call.report is not None:
         from studies.report.make import make_report
 
         print(f"report: {make_report(plan, call.storage, call.report)}")
-    _refuse_failed(scheduler)
+    _refuse_failed([run for run in runs if run.status == "failed"])
     return judged
 
 
-def _refuse_failed(scheduler: "Scheduler") -> None:
-    """Name the runs that failed.
-
-    Raises:
-        FailedRunsError: If there are any.
-    """
-    from studies.errors import FailedRunsError
-
-    stored = [run for of_cell in scheduler.runs().values() for run in of_cell]
-    failed = [run for run in stored if run.status == "failed"]
-    for run in failed[:5]:
-        print(f"run {run.id} ({run.task}, {run.arm}) failed: {run.reason}", file=sys.stderr)
-    if failed:
-        raise FailedRunsError(f"{len(failed)} runs failed. Run the same command to retry them.")
-
-
-def _warn_of_changed_code(scheduler: "Scheduler") -> None:
-    for arm, run_ids in scheduler.changed().items():
+def _print_notes(plan: Plan, stored: StoredRuns, call: Call) -> None:
+    """Say on standard error what a reader of the answer must know, and how it is mended."""
+    for arm, run_ids in changed(plan, stored).items():
         print(
             f"Warning: the code of arm {arm!r} changed after {len(run_ids)} of its runs (first: "
             f"run {run_ids[0]}). Use --rerun {arm} to repeat them.",
             file=sys.stderr,
         )
-
-
-def _note_missing_weights(scheduler: "Scheduler", storage: str) -> None:
-    """Say on standard error which finished runs have no weights, and how to get them."""
-    from store.results import Results
-
-    with closing(Results(storage)) as results:
-        saved = {one.run_id for one in results.models(study=scheduler.plan.study.name)}
-    lacking = Counter(
-        cell.arm
-        for cell, runs in scheduler.runs().items()
-        for run in runs
-        if run.phase == "confirm" and run.status == "done" and run.id not in saved
-    )
+    lacking = unsaved(plan, stored) if call.save_models else {}
     if lacking:
         again = " ".join(f"--rerun {arm}" for arm in lacking)
         arms = ", ".join(f"{count} of {arm}" for arm, count in lacking.items())
         print(
-            f"Note: {lacking.total()} finished runs have no saved weights ({arms}): they were "
-            f"done without --save-models. Use {again} to repeat them and keep the weights.",
+            f"Note: {sum(lacking.values())} finished runs have no saved weights ({arms}): they "
+            f"were done without --save-models. Use {again} to repeat them and keep the weights.",
             file=sys.stderr,
         )
+
+
+def _print_results(study: Study, results: StudyResults, frozen: Frozen) -> list[Verdict]:
+    # Away from a terminal nobody folds lines, and a table must not be cut.
+    console = Console() if sys.stdout.isatty() else Console(width=200)
+    judged = verdicts(results, frozen)
+    print_verdicts(console, judged, results.plan.unasked())
+    (study.show or print_answer)(console, results)
+    print_overall(console, overall(results))
+    print_front(console, results, best(results))
+    return judged
+
+
+def _refuse_failed(failed: "list[Run]") -> None:
+    for run in failed[:FEW]:
+        print(f"run {run.id} ({run.task}, {run.arm}) failed: {run.reason}", file=sys.stderr)
+    if failed:
+        raise FailedRunsError(f"{len(failed)} runs failed. Run the same command to retry them.")

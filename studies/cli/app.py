@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -46,11 +47,12 @@ def report(
     """Write the report of a study from what is stored: a page, and files for a paper beside it."""
     with errors():
         from store.results import Results
-        from studies.cli.recall import plan_behind
+        from studies.experiment.plan import latest_plan
         from studies.report.make import check_report, make_report
 
         folder = out or Path(f"{study}_report")
-        plan = plan_behind(study, Results(storage))
+        with closing(Results(storage)) as results:
+            plan = latest_plan(results, study)
         if not verify:
             print(f"report: {make_report(plan, storage, folder)}")
             return

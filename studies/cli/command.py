@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,18 +23,19 @@ from studies.experiment.study import Study
 
 if TYPE_CHECKING:
     from studies.analysis.verdicts import Verdict
-    from studies.experiment.plan import Plan
+    from studies.execution.running import Call
+    from studies.experiment.draft import Draft
 
 
-def _unheard(verdicts: "Sequence[Verdict]") -> None:
+def _ignore_verdicts(verdicts: "Sequence[Verdict]") -> None:
     return None
 
 
 def command(
-    study: Study, hear: "Callable[[Sequence[Verdict]], None]" = _unheard
+    study: Study, on_verdicts: "Callable[[Sequence[Verdict]], None]" = _ignore_verdicts
 ) -> Callable[..., None]:
-    """The command of a study; `hear` is told its verdicts, besides printing them."""
-    app = application(study, hear)
+    """The command of a study; `on_verdicts` is told its verdicts, besides printing them."""
+    app = application(study, on_verdicts)
 
     def run(words: Sequence[str] | None = None) -> None:
         app(words, prog_name=study.program)
@@ -42,24 +43,7 @@ def command(
     return run
 
 
-def read_plan(study: Study, words: Sequence[str]) -> "Plan":
-    """The plan that these words make of a study; nothing is run.
-
-    Raises:
-        ConfigError: If they do not make one.
-        UnknownNameError: If there is no such budget, axis or arm.
-    """
-    from studies.experiment.load_plan import ready
-
-    parser = typer.main.get_command(application(study))
-    typed = parser.make_context(study.program, list(words)).params
-    plugins = (*study.plugins, *(typed["plugins"] or []))
-    told = _told(typed["arms"], typed["seeds"])
-    study = _along(study, typed["axis"])
-    return ready(study, typed["budget"], told, typed["config"], plugins, typed["assignments"] or [])
-
-
-def _along(study: Study, axis: str | None) -> Study:
+def _select_axis(study: Study, axis: str | None) -> Study:
     """The study of an axis, or the study itself."""
     if axis is None:
         return study
@@ -71,18 +55,35 @@ def _along(study: Study, axis: str | None) -> Study:
     return study.axes.read(axis)
 
 
-def _told(arms: str | None, seeds: int | None) -> dict[str, Any]:
-    names = [arm.strip() for arm in (arms or "").split(",") if arm.strip()]
-    if arms is not None and not names:
+def _names(arms: str | None) -> list[str] | None:
+    """The arms that were typed, joined by commas; None where none were."""
+    if arms is None:
+        return None
+    names = [arm.strip() for arm in arms.split(",") if arm.strip()]
+    if not names:
         from registry.errors import ConfigError, Problem
 
         rule = f"expected a comma-separated list of arms; got {arms!r}"
         raise ConfigError([Problem("--arms", rule, arms)])
-    return {"only": names or None, "seeds": seeds}
+    return names
+
+
+def _run(draft: "Draft", call: "Call") -> "list[Verdict]":
+    """Do the missing runs of a study and print its answer."""
+    from studies.cli.answer import show_answer
+    from studies.execution.running import run
+    from studies.training.execute import device_named
+
+    call = replace(call, device=device_named(call.device))
+    if call.report is not None:
+        from studies.report.files import make_folder
+
+        make_folder(call.report)  # which may fail, and should before anything is trained
+    return show_answer(draft.study, run(draft, call), call)
 
 
 def application(
-    study: Study, hear: "Callable[[Sequence[Verdict]], None]" = _unheard
+    study: Study, on_verdicts: "Callable[[Sequence[Verdict]], None]" = _ignore_verdicts
 ) -> typer.Typer:
     """The options of a study, and what they do."""
     app = new_app()
@@ -105,7 +106,7 @@ def application(
         plan: Annotated[
             bool, typer.Option("--plan", help="Print what would be done; do nothing.")
         ] = False,
-        describe: Annotated[
+        described: Annotated[
             bool,
             typer.Option("--describe", help="Print question, protocol and settings; do nothing."),
         ] = False,
@@ -121,26 +122,24 @@ def application(
         ] = False,
         report: Report = None,
     ) -> None:
-        from studies.cli.answer import show_answer
-        from studies.execution.preview import describe_plan, preview
-        from studies.execution.running import Call, run
-        from studies.experiment.load_plan import ready
-        from studies.training.execute import device_named
+        from studies.execution.preview import describe, preview
+        from studies.execution.running import Call
+        from studies.experiment.load import Typed, load_draft
 
         with errors():
-            told = _told(arms, seeds)
-            chosen = _along(study, axis)
+            chosen = _select_axis(study, axis)
             used = (*chosen.plugins, *(plugins or []))
             call = Call(storage, device, workers, threads, used, rerun or [], report, save_models)
-            made = ready(chosen, budget, told, config, used, assignments or [])
-            call.check(made)
-            if describe:
-                describe_plan(made)
+            options = {"only": _names(arms), "seeds": seeds}
+            typed = Typed(budget, config, assignments or [], options, plugins or [])
+            draft = load_draft(chosen, typed)
+            call.check(draft.arms)
+            if described:
+                describe(draft)
             elif plan:
-                preview(made, storage, workers, rerun or [])
+                preview(draft, storage, workers, rerun or [])
             else:
-                call = replace(call, device=device_named(device))
-                hear(show_answer(run(made, call), call))
+                on_verdicts(_run(draft, call))
 
     return app
 

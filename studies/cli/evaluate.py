@@ -14,7 +14,7 @@ from studies.exit_codes import BAD_INPUT, INTERRUPTED, WORK_FAILED
 if TYPE_CHECKING:
     from store.records import Run
     from store.results import Results
-    from studies.training.posthoc import Added, Asked
+    from studies.training.saved_models import Added, Asked
 
 HELP = """Score stored models at further lengths, and add the scores to their runs.
 
@@ -62,7 +62,7 @@ def evaluate(
         from registry.plugins import load as load_plugin
         from store.results import Results
         from studies.training.execute import device_named
-        from studies.training.posthoc import Asked
+        from studies.training.saved_models import Asked
 
         for plugin in plugins or []:
             load_plugin(plugin)
@@ -134,7 +134,7 @@ def _warn_of_changed_code(results: "Results", runs: Sequence["Run"]) -> None:
 def _score(runs: Sequence["Run"], asked: "Asked", storage: str) -> None:
     from store.ledger import Ledger
     from studies.training.execute import out_of_memory
-    from studies.training.posthoc import add_later_scores
+    from studies.training.saved_models import add_later_scores
 
     ledger, count = Ledger.open(storage), 0
     for number, run in enumerate(runs):
@@ -161,7 +161,7 @@ def _score(runs: Sequence["Run"], asked: "Asked", storage: str) -> None:
 
 
 def _outcome(length: int, added: "Added") -> str:
-    """What came of one length: numbers, or why there are no new ones."""
+    """The result at one length: numbers, or why there are no new ones."""
     if length in added.known:
         count = added.known[length]
         return f"already stored ({f'{count} answers' if count else 'not applicable'})"

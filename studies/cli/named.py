@@ -3,6 +3,8 @@
 What they do not know themselves is handed to the command of that study.
 """
 
+import importlib
+import importlib.util
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,12 +60,43 @@ def run(
     ],
 ) -> None:
     with errors():
-        from studies.cli.recall import refuse_our_name
         from studies.experiment.study_file import read_study
 
         study = read_study(Path(words[0]))
         refuse_our_name(study)
     command(study)(words[1:])
+
+
+def is_module(name: str) -> bool:
+    """Return whether a study is one of our modules, or an axis of one."""
+    module = _module(name)
+    if not name.partition(".")[0].isidentifier() or importlib.util.find_spec(module) is None:
+        return False
+    return hasattr(importlib.import_module(module), "STUDY")
+
+
+def refuse_our_name(study: "Study") -> None:
+    """Refuse a user's study that is named as one of ours: their runs would be one study.
+
+    Raises:
+        ConfigError: If it is.
+    """
+    from registry.errors import ConfigError, Problem
+    from studies import published
+    from studies.recipes import RECIPES
+
+    name, file = study.name, study.file
+    ours = Path(__file__).parents[1]
+    if file is None or file.resolve().is_relative_to(ours):
+        return
+    if is_module(name) or name in RECIPES.names() or name in published.names():
+        rule = f"{name!r} is the name of a study that comes with the sandbox; take another"
+        raise ConfigError([Problem("name", rule, name, file=str(file))])
+
+
+def _module(name: str) -> str:
+    # What follows a dot is an axis of the study, which is among its words.
+    return f"studies.{name.partition('.')[0]}"
 
 
 @recipes_app.command(help=help_text(RECIPES), context_settings=THEN_OF_STUDY)

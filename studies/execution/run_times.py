@@ -1,17 +1,20 @@
-"""How long a run takes: timed here where it trains, else as long as stored ones took."""
+"""The time of a run: measured here if it trains, else that of stored runs."""
 
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from registry.build import threads
+from store.database import exists
+from store.results import Results
 from studies.errors import BrokenModelError, model_answers, model_is_built
+from studies.experiment.draft import Draft
 from studies.experiment.match import tokens_of
-from studies.experiment.plan import Cell, Plan
+from studies.experiment.plan import Cell
 from studies.scoring import batch_loss, predict
 from studies.seeds import Seeds
 from studies.training.data import trained_lengths
@@ -24,62 +27,55 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Took:
+class RunTime:
     """Seconds of one run on one thread; `stored` counts the runs that say so, 0 if it was timed."""
 
     seconds: float
     stored: int = 0
 
 
-def run_times(plan: Plan, storage: str) -> Mapping[Cell, Took | None]:
+def run_times(draft: Draft, storage: str) -> Mapping[Cell, RunTime | None]:
     """The time of a run of each cell; None where nobody knows.
 
     A run that is done in a way of its own takes as long as finished ones of its study did: those of
-    its arm on its panel, else of its panel, else all. Those of another budget say nothing.
+    its arm on its task, else of its task, else all. Those of another budget say nothing.
 
     Raises:
         StoreError: If the address or the file is no database of ours.
     """
-
     estimate = Estimate()
-    timed = {cell: estimate.seconds_of(plan.config(cell)) for cell in plan.cells()}
-    finished = _finished(plan, storage) if None in timed.values() else []
+    timed = {cell: estimate.seconds_of(draft.config(cell)) for cell in draft.cells()}
+    finished = _finished(draft, storage) if None in timed.values() else []
     return {
-        cell: _of_stored(cell, finished) if seconds is None else Took(seconds)
+        cell: _of_stored(cell, finished) if seconds is None else RunTime(seconds)
         for cell, seconds in timed.items()
     }
 
 
-def _finished(plan: Plan, storage: str) -> "list[Run]":
+def _finished(draft: Draft, storage: str) -> "list[Run]":
     """The finished runs of the study with this budget that noted their time."""
-    from store.database import exists
-    from store.results import Results
-
     if not exists(storage):
         return []
-    results, budget = Results(storage), plan.provenance.get("budget")
-    try:
-        runs = results.runs(study=plan.study.name, phase=None, status="done")
+    with closing(Results(storage)) as results:
+        runs = results.runs(study=draft.study.name, phase=None, status="done")
         return [
             run
             for run in runs
-            if run.cpu_seconds is not None and run.provenance.get("budget") == budget
+            if run.cpu_seconds is not None and run.provenance.get("budget") == draft.budget
         ]
-    finally:
-        results.close()
 
 
-def _of_stored(cell: Cell, finished: "list[Run]") -> Took | None:
+def _of_stored(cell: Cell, finished: "list[Run]") -> RunTime | None:
     on_panel = [run for run in finished if run.task == cell.task]
     of_arm = [run for run in on_panel if run.arm == cell.arm]
     told = [run.cpu_seconds or 0.0 for run in of_arm or on_panel or finished]
-    return Took(sum(told) / len(told), len(told)) if told else None
+    return RunTime(sum(told) / len(told), len(told)) if told else None
 
 
 STEPS = 4
-"""So many steps are timed after one that is not, since the first is slower."""
+"""Number of timed steps, after a first one that is slower."""
 ROWS = 8
-"""So many sequences are scored to time the scoring."""
+"""Number of sequences to time scoring with."""
 
 
 class Estimate:
@@ -106,7 +102,7 @@ class Estimate:
 
 
 def _make(config: RunConfig) -> list[Any]:
-    """What decides how fast a model is; how many symbols there are hardly does."""
+    """The part of a config that decides about speed; the number of symbols hardly does."""
     sizes = ("vocab_size", "n_classes")
     given = {} if config.encoder is None else dict(config.encoder)
     encoder = {key: value for key, value in given.items() if key not in sizes}
@@ -140,7 +136,7 @@ def _timed(config: RunConfig) -> tuple[float, float]:
 
 
 def _training(model: torch.nn.Module, config: RunConfig) -> float:
-    """Of gradients at the mean length; an optimizer, whose step is cheap, is slow to import."""
+    """Seconds per token at the mean length; the optimizer, slow to import, is left out."""
     task, times = task_of(config.task), [0.0]
     mean = round(sum(trained_lengths(task, config.training)) / 2)
     drawn, positions = (torch.Generator().manual_seed(0) for _ in range(2))

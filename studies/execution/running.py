@@ -1,29 +1,37 @@
-"""Do the runs of a study whose plan is checked."""
+"""Run a study: resolve its plan, do what is missing of it, let its search add arms."""
 
 import signal
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from registry.config import hash_of, without_defaults
 from registry.errors import UnknownNameError
+from store.database import exists
+from store.ledger import Ledger
+from store.provenance import environment_facts, git_facts
 from store.results import Results
 from store.weights import ModelFiles
-from studies.analysis.gather import results_of
-from studies.analysis.search import grow, points
+from studies.analysis.gather import StoredRuns, results_of
+from studies.analysis.search import is_settled, points
 from studies.errors import InterruptedStudyError
-from studies.execution.scheduler import Scheduler, job_for
+from studies.execution.scheduler import Origin, Scheduler, job_for
+from studies.execution.trials import Trials
 from studies.exit_codes import INTERRUPTED, TERMINATED
-from studies.experiment.freeze import freeze
+from studies.experiment.draft import Draft
+from studies.experiment.freeze import freeze, kept_for
 from studies.experiment.plan import Plan
+from studies.experiment.resolve import resolve
+from studies.experiment.search import grow
 from studies.experiment.study import Study
+from studies.training.execute import device_facts
 
 if TYPE_CHECKING:
-    from store.ledger import Ledger
-    from store.records import Frozen as Kept
+    from store.records import Run
 
 
 class Terminated(BaseException):
@@ -32,83 +40,106 @@ class Terminated(BaseException):
 
 @dataclass(frozen=True)
 class Call:
-    """How the runs of one call are done: where they are stored, who does them, what is kept."""
+    """The options of a call: database, workers, device, what to keep."""
 
     storage: str
-    device: str
-    workers: int
-    threads: int
-    plugins: Sequence[str]
-    rerun: Sequence[str]
+    device: str = "cpu"
+    workers: int = 2
+    threads: int = 1
+    plugins: Sequence[str] = ()
+    rerun: Sequence[str] = ()
     report: Path | None = None
     save_models: bool = False
 
-    def check(self, plan: Plan) -> None:
+    def check(self, arms: Iterable[str]) -> None:
         """Refuse a call that no run could mend.
 
         Raises:
             UnknownNameError: If an arm is to be done again that the call does not ask for.
         """
+        known = list(arms)
         for arm in self.rerun:
-            if arm not in plan.arms:
-                raise UnknownNameError("arm of this call", arm, list(plan.arms))
+            if arm not in known:
+                raise UnknownNameError("arm of this call", arm, known)
 
 
-@dataclass(frozen=True)
-class Finished:
-    """The runs of a plan after a call, and its family as it was frozen."""
+def run(draft: Draft, call: Call) -> Plan:
+    """Do the missing runs of a study; return its plan, with all arms that its search added.
 
-    scheduler: Scheduler
-    kept: "Kept"
-
-
-def run(plan: Plan, call: Call) -> Finished:
-    """Do what is missing of a plan.
-
-    Raises:
-        WorkerError: If workers cannot start.
-        InterruptedStudyError: If it was stopped before all was done.
+    A study that is stored as it is asked for is left as it is: nothing is written.
     """
-    from store.database import make_engine
-    from store.ledger import Ledger
-    from studies.execution.trials import Trials
+    call.check(draft.arms)
+    plan = resolve(draft, stored_plan(call.storage, draft.study.name))
+    work = _Work(call, Ledger.create(call.storage))
+    while True:
+        if call.rerun or not _is_done(plan, call.storage):
+            work.do(plan, draft.study)
+        more = _grown(draft, plan, work)
+        if more is None:
+            return plan
+        draft, plan = more, resolve(more, plan)
 
-    call.check(plan)
-    if call.report is not None:
-        from studies.report.files import make_folder
 
-        make_folder(call.report)  # which may fail, and should before anything is trained
-    ledger = Ledger.create(call.storage)
-    tell_namesake(plan.study, ledger.describe_study(plan.study.name, plan.study.text))
-    grown: Plan | None = _with_provenance(plan, call, ledger)
-    trials = Trials(call.storage)
-    while grown is not None:
-        scheduler = Scheduler(grown, ledger, trials)
-        scheduler.recover([arm for arm in call.rerun if arm in grown.arms])
-        confirming = [number for numbers in scheduler.confirming.values() for number in numbers]
+def stored_plan(storage: str, study: str) -> Plan | None:
+    """The plan of the latest call of a study; None where none is stored."""
+    if not exists(storage):
+        return None
+    with closing(Results(storage)) as results:
+        found = results.plans(study)
+        return Plan.from_data(found[-1].plan) if found else None
+
+
+def _is_done(plan: Plan, storage: str) -> bool:
+    """Return whether this is the plan of the latest call, and all its runs are done."""
+    latest = stored_plan(storage, plan.study)
+    if latest is None or not plan.is_part_of(latest):
+        return False
+    with closing(Results(storage)) as results:
+        frozen = kept_for(plan, results) is not None
+        return frozen and StoredRuns(plan, results).complete
+
+
+class _Work:
+    """The ledger, and Optuna's mirror once it is needed, of a call whose plan may grow."""
+
+    def __init__(self, call: Call, ledger: Ledger) -> None:
+        self.call, self.ledger = call, ledger
+        self.trials: Trials | None = None
+
+    def do(self, plan: Plan, study: Study) -> None:
+        """Plan the runs of a plan, and do those that are missing."""
+        call = self.call
+        warn_of_namesake(study, self.ledger.describe_study(plan.study, plan.text))
+        self.trials = self.trials or Trials(call.storage)
+        scheduler = Scheduler(plan, self.ledger, self.trials, self._origin(study))
+        scheduler.recover([arm for arm in call.rerun if arm in plan.arms])
         with closing(Results(call.storage)) as results:
-            kept = freeze(grown, ledger, results, confirming)
+            freeze(plan, self.ledger, results, scheduler.final_ids())
         remove_halves(scheduler, call.storage)
         if scheduler.unfinished():
             _conduct(scheduler, call)
-        grown = _grown(scheduler, call.storage)
-    # A reader refuses a file that was moved away or deleted meanwhile.
-    make_engine(call.storage, readonly=True).dispose()
-    return Finished(scheduler, kept)
+
+    def _origin(self, study: Study) -> Origin:
+        facts = {"torch": device_facts(self.call.device), "threads": self.call.threads}
+        return Origin(
+            self.ledger.environment(environment_facts(facts)),
+            {
+                "command": arguments_of(study),
+                "git": git_facts(Path(__file__).parent),
+                "device": self.call.device,
+            },
+        )
 
 
-def _with_provenance(plan: Plan, call: Call, ledger: "Ledger") -> Plan:
-    """The plan with the machine and the commit that its runs are done with."""
-    from store.provenance import environment_facts, git_facts
-    from studies.training.execute import device_facts
-
-    facts = environment_facts({"torch": device_facts(call.device), "threads": call.threads})
-    git = git_facts(Path(__file__).parent)
-    provenance = {**plan.provenance, "git": git, "device": call.device}
-    return replace(plan, environment_id=ledger.environment(facts), provenance=provenance)
+def arguments_of(study: Study) -> list[str]:
+    """The command-line arguments of a study; one of several studies is named in them."""
+    words = sys.argv[1:]
+    if study.called and words and not words[0].startswith("-"):
+        return [study.name, *words[1:]]
+    return words
 
 
-def tell_namesake(study: Study, before: str | None) -> None:
+def warn_of_namesake(study: Study, before: str | None) -> None:
     """Say so where the database holds a study of this name that asked something else."""
     asked, asks = (_first_line(text) for text in (before or "", study.text))
     if asked and asked != asks:
@@ -123,16 +154,18 @@ def _first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-def _grown(scheduler: Scheduler, storage: str) -> Plan | None:
-    """The plan with what its search adds next, which Optuna's own tools see as well."""
-    plan, search = scheduler.plan, scheduler.plan.settings.study.search
+def _grown(draft: Draft, plan: Plan, work: _Work) -> Draft | None:
+    """The study with what its search adds next, which Optuna's own tools see as well."""
+    search = plan.search
     if search is None:
         return None
-    results = results_of(plan, storage)
-    name = f"{plan.study.name}/search/{hash_of(without_defaults(search))[:8]}"
-    directions = list(search.objectives.values())
-    scheduler.trials.keep_points(name, search.space, directions, points(results))
-    return grow(results)
+    results = results_of(plan, work.call.storage)
+    reached = points(results)
+    if work.trials is not None:
+        name = f"{plan.study}/search/{hash_of(without_defaults(search))[:8]}"
+        directions = list(search.objectives.values())
+        work.trials.keep_points(name, search.space, directions, reached)
+    return grow(draft, reached) if is_settled(results) else None
 
 
 def _conduct(scheduler: Scheduler, call: Call) -> None:
@@ -148,13 +181,8 @@ def _conduct(scheduler: Scheduler, call: Call) -> None:
         with Display(scheduler.plan) as display:
             scheduler.conduct(job, call.workers, display.show)
     except (KeyboardInterrupt, Terminated) as error:
-        finished = sum(
-            run.status not in ("planned", "running")
-            for runs in scheduler.runs().values()
-            for run in runs
-        )
         told = (
-            f"Interrupted: {finished} of {scheduler.expected()} runs finished. "
+            f"Interrupted: {scheduler.finished()} of {scheduler.expected()} runs finished. "
             "Rerun the command to resume."
         )
         code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else TERMINATED
@@ -164,8 +192,34 @@ def _conduct(scheduler: Scheduler, call: Call) -> None:
         remove_halves(scheduler, call.storage)
 
 
-def remove_halves(scheduler: "Scheduler", storage: str) -> None:
+def remove_halves(scheduler: Scheduler, storage: str) -> None:
     """Remove what killed workers left half written."""
     statuses = scheduler.ledger.statuses(scheduler.ids())
     running = {number for number, status in statuses.items() if status == "running"}
     ModelFiles(storage).remove_halves(running)
+
+
+def changed(plan: Plan, stored: StoredRuns) -> dict[str, list[int]]:
+    """The runs of each arm that were done with another source of what they note.
+
+    Runs of an older version note less; what they do not note is not compared.
+    """
+    found: dict[str, list[int]] = {}
+    of_cell = {cell: [*stored.tuning(cell), *stored.final(cell)] for cell in plan.cells()}
+    codes = {run.code_hash or "" for runs in of_cell.values() for run in runs}
+    noted = {code: stored.results.components(code) for code in codes}
+    for cell, runs in of_cell.items():
+        parts = plan.code[plan[cell].tries[0].code_hash]
+        now = {(part.kind, part.name): part.source_hash for part in parts}
+        for run in runs:
+            before = noted[run.code_hash or ""]
+            if any(now.get((one.kind, one.name)) != one.source_hash for one in before):
+                found.setdefault(cell.arm, []).append(run.id)
+    return found
+
+
+def unsaved(plan: Plan, stored: StoredRuns) -> Mapping[str, int]:
+    """The number of finished runs of each arm without saved weights."""
+    saved = {one.run_id for one in stored.results.models(study=plan.study)}
+    done: Iterable[Run] = (run for cell in plan.cells() for run in stored.final(cell))
+    return Counter(run.arm for run in done if run.status == "done" and run.id not in saved)

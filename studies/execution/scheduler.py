@@ -1,51 +1,77 @@
-"""Conduct a study: plan its runs, keep workers at them, see tuning through to confirming."""
+"""Schedule a study: plan its runs, keep workers at them, see tuning through to confirming."""
 
 import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from store.records import FINISHED
+from store.records import FINISHED, PlannedRun
 from studies.errors import WorkerError
 from studies.execution.pool import WorkerPool
 from studies.execution.progress import Progress, steps_left
 from studies.execution.trials import Trials
 from studies.execution.worker import Job, is_alive
 from studies.experiment.plan import Cell, Plan
-from studies.experiment.settings import Setting
 from studies.experiment.tune import Chosen, Tried, by_setting, choice_of, choose, validation_nll
 
 if TYPE_CHECKING:
     from store.ledger import Ledger
-    from store.records import PlannedRun, Run
 
 
 POLL_SECONDS = 0.25
 RECOVER_SECONDS = 5.0
 
 
-class Scheduler:
-    """Sees a planned study through; calling it again does just what is missing."""
+@dataclass(frozen=True)
+class Origin:
+    """The machine that plans runs, and the provenance noted with each."""
 
-    def __init__(self, plan: Plan, ledger: "Ledger", trials: Trials) -> None:
+    environment_id: int | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Scheduler:
+    """Sees a planned study through; calling it again does just what is missing.
+
+    Args:
+        plan: The study.
+        ledger: Where the plan is kept and its runs are planned.
+        trials: Optuna's mirror of its tuning runs.
+        origin: What is noted with the runs that are planned now.
+    """
+
+    def __init__(
+        self, plan: Plan, ledger: "Ledger", trials: Trials, origin: Origin | None = None
+    ) -> None:
         self.plan, self.ledger, self.trials = plan, ledger, trials
-        self.tuning = self.submit({cell: list(plan.tuning(cell)) for cell in plan.cells()})
+        self.origin = origin or Origin()
+        ledger.keep_plan(plan.study, plan.to_data())
+        self.tuning = self.submit({cell: plan.tuning(cell) for cell in plan.cells()})
         self.confirming: dict[Cell, list[int]] = {}
         self.chosen: dict[Cell, Chosen] = {}
         self.rerun: set[str] = set()
         self._superseded = False
 
-    def submit(self, planned: Mapping[Cell, Sequence["PlannedRun"]]) -> dict[Cell, list[int]]:
+    def submit(self, planned: Mapping[Cell, Iterable[PlannedRun]]) -> dict[Cell, list[int]]:
         """Plan what is not there yet; return the ids of all, by cell."""
-        ids = iter(self.ledger.plan(run for runs in planned.values() for run in runs))
-        return {cell: list(islice(ids, len(runs))) for cell, runs in planned.items()}
+        groups = {cell: [self._noted(run) for run in runs] for cell, runs in planned.items()}
+        ids = iter(self.ledger.plan(run for runs in groups.values() for run in runs))
+        return {cell: list(islice(ids, len(runs))) for cell, runs in groups.items()}
+
+    def _noted(self, run: PlannedRun) -> PlannedRun:
+        provenance = {**self.origin.provenance, **run.provenance}
+        return replace(run, environment_id=self.origin.environment_id, provenance=provenance)
 
     def ids(self) -> list[int]:
         """The runs planned so far."""
-        groups = [*self.tuning.values(), *self.confirming.values()]
-        return [number for group in groups for number in group]
+        return [*_flat(self.tuning), *_flat(self.confirming)]
+
+    def final_ids(self) -> list[int]:
+        """The confirming runs planned so far."""
+        return _flat(self.confirming)
 
     def recover(self, rerun: Iterable[str] = ()) -> None:
         """Take back what dead workers held, plan failed runs anew, bring Optuna in line.
@@ -54,22 +80,33 @@ class Scheduler:
             rerun: Arms that are tuned and confirmed again, in place of their stored runs.
         """
         self.rerun = set(rerun)
-        for cell, numbers in self.tuning.items():
-            if cell.arm in self.rerun:
-                self.ledger.reset(numbers, FINISHED)
+        again = [cell for cell in self.tuning if cell.arm in self.rerun]
+        self._reset([number for cell in again for number in self.tuning[cell]], FINISHED)
         self.advance()
         self.ledger.recover(self.ids(), is_alive)
         self.ledger.reset(self.ids(), ("failed",))
         self.chosen = {cell: one for cell, one in self.chosen.items() if one.setting is not None}
         # Once more, so that runs planned anew carry the source and the environment of now.
-        self.ledger.plan(self.plan.known({cell: one.setting for cell, one in self.chosen.items()}))
+        self.submit({cell: self.plan.tuning(cell) for cell in self.plan.cells()})
+        self.submit(self._confirming_of(self.chosen))
         self.reconcile()
+
+    def _reset(self, run_ids: Sequence[int], statuses: Sequence[str]) -> int:
+        return self.ledger.reset(run_ids, statuses) if run_ids else 0
+
+    def _confirming_of(self, chosen: Mapping[Cell, Chosen]) -> dict[Cell, list[PlannedRun]]:
+        return {
+            cell: list(self.plan.confirming(cell, one.setting))
+            for cell, one in chosen.items()
+            if one.setting is not None
+        }
 
     def reconcile(self) -> None:
         """Close the trials that no running run stands behind."""
-        tuning = [number for numbers in self.tuning.values() for number in numbers]
-        runs = self.ledger.runs(tuning)
-        self.trials.reconcile(runs, self._nlls([run.id for run in runs if run.status == "done"]))
+        runs = self.ledger.runs(_flat(self.tuning))
+        if runs:
+            done = [run.id for run in runs if run.status == "done"]
+            self.trials.reconcile(runs, self._nlls(done))
 
     def _nlls(self, run_ids: Sequence[int]) -> dict[int, float | None]:
         scores: dict[int, list[Any]] = defaultdict(list)
@@ -97,73 +134,52 @@ class Scheduler:
                     self._superseded = True
                 return statuses
             tried = self.tried(over)
-            self.chosen |= {cell: self.choose(cell, tried[cell]) for cell in over}
-            settings = {cell: self.chosen[cell].setting for cell in over}
-            self._confirm({cell: one for cell, one in settings.items() if one is not None})
+            fresh = {cell: self.choose(cell, tried[cell]) for cell in over}
+            self.chosen |= fresh
+            self._confirm(fresh)
 
-    def _confirm(self, settings: Mapping[Cell, Setting]) -> None:
-        planned = {cell: list(self.plan.confirming(cell, one)) for cell, one in settings.items()}
+    def _confirm(self, chosen: Mapping[Cell, Chosen]) -> None:
+        planned = self._confirming_of(chosen)
         self.confirming |= self.submit(planned)
-        again = [cell for cell in planned if cell.arm in self.rerun]
+        again = {cell: runs for cell, runs in planned.items() if cell.arm in self.rerun}
         if again:
             self.ledger.reset([one for cell in again for one in self.confirming[cell]], FINISHED)
-            self.submit({cell: planned[cell] for cell in again})
+            self.submit(again)
 
     def choose(self, cell: Cell, tried: Sequence[Tried]) -> Chosen:
         """The setting that the confirming runs of a cell get; the only one where there is one."""
-        study = self.plan.settings.study
+        protocol = self.plan.protocol
         if not tried:
-            return Chosen(study.settings()[0])
-        chosen = choose(tried, study.tie, study.ties)
-        self.ledger.choose(choice_of(cell, tried, chosen, study.tie, study.ties))
+            return Chosen(self.plan[cell].tries[0].setting)
+        chosen = choose(tried, protocol.tie, protocol.ties)
+        self.ledger.choose(choice_of(cell, tried, chosen, protocol.tie, protocol.ties))
         return chosen
 
     def tried(self, cells: Sequence[Cell]) -> dict[Cell, list[Tried]]:
-        """What tuning tried for each cell, setting by setting; nothing where nothing is tuned."""
-        study = self.plan.settings.study
+        """The settings tried for each cell, in order; none where nothing is tuned."""
         numbers = [number for cell in cells for number in self.tuning[cell]]
         runs = {run.id: run for run in self.ledger.runs(numbers)}
         nlls = self._nlls([run.id for run in runs.values() if run.status == "done"])
-        ordered = {cell: [runs[one] for one in self.tuning[cell]] for cell in cells}
-        return {
-            cell: by_setting(study.settings(), own, study.tuning_seeds, nlls) if own else []
-            for cell, own in ordered.items()
-        }
-
-    def unfinished(self) -> bool:
-        """Is anything of the plan still to be done?"""
-        return any(status not in FINISHED for status in self.advance().values())
-
-    def changed(self) -> dict[str, list[int]]:
-        """The runs of each arm that were done with another source of what they note.
-
-        Runs of an older version note less; what they do not note is not compared.
-        """
-        found: dict[str, list[int]] = {}
-        of_cell = self.runs()
-        codes = {run.code_hash for runs in of_cell.values() for run in runs} - {None}
-        noted = self.ledger.components(sorted(map(str, codes)))
-        for cell, runs in of_cell.items():
-            now = {(part.kind, part.name): part.source_hash for part in self.plan.parts(cell)}
-            for run in runs:
-                parts = noted.get(run.code_hash or "", ())
-                if any(now.get((one.kind, one.name)) != one.source_hash for one in parts):
-                    found.setdefault(cell.arm, []).append(run.id)
+        found: dict[Cell, list[Tried]] = {}
+        for cell in cells:
+            settings = [one.setting for one in self.plan[cell].tries]
+            own, seeds = [runs[one] for one in self.tuning[cell]], self.plan.protocol.tuning_seeds
+            found[cell] = by_setting(settings, own, len(seeds), nlls) if own else []
         return found
 
-    def runs(self) -> dict[Cell, list["Run"]]:
-        """All runs by cell, tuning before confirming."""
-        found = {run.id: run for run in self.ledger.runs(self.ids())}
-        return {
-            cell: [found[one] for one in (*numbers, *self.confirming.get(cell, ()))]
-            for cell, numbers in self.tuning.items()
-        }
+    def unfinished(self) -> bool:
+        """Return whether runs of the plan remain to be done."""
+        return any(status not in FINISHED for status in self.advance().values())
+
+    def finished(self) -> int:
+        """The number of runs that have ended."""
+        return sum(one in FINISHED for one in self.ledger.statuses(self.ids()).values())
 
     def expected(self) -> int:
-        """How many runs the plan has in all, as far as it is known."""
+        """The number of runs of the plan, as far as it is known."""
         lost = [cell for cell, chosen in self.chosen.items() if chosen.setting is None]
         cells = len(self.tuning) - len(lost)
-        return sum(map(len, self.tuning.values())) + cells * self.plan.settings.study.seeds
+        return len(_flat(self.tuning)) + cells * self.plan.protocol.seeds
 
     def conduct(self, job: Job, workers: int, show: Callable[[Progress], None]) -> None:
         """Keep workers at the runs until all are finished.
@@ -194,9 +210,8 @@ class Scheduler:
             self.reconcile()
 
     def _capacity(self) -> int:
-        """How many runs there can be, whatever tuning finds."""
-        study = self.plan.settings.study
-        return len(self.tuning) * (study.seeds + len(study.settings()) * study.tuning_seeds)
+        """The largest possible number of runs."""
+        return len(_flat(self.tuning)) + len(self.tuning) * self.plan.protocol.seeds
 
     def _replace_dead(self, pool: WorkerPool) -> None:
         """Start workers in place of those that have died, whose runs are planned again.
@@ -208,7 +223,6 @@ class Scheduler:
         if not dead:
             return
         taken = self.ledger.recover(self.ids(), is_alive)
-        self.reconcile()
         for code in dead.values():
             if not taken and code is not None and code > 0:
                 raise WorkerError(f"a worker ended with exit code {code} before it claimed a run")
@@ -225,14 +239,16 @@ class Scheduler:
 
     def unfinished_steps(self, statuses: dict[int, str]) -> Iterator[int]:
         """The steps of every run that is not finished, those that tuning still holds up too."""
-        seeds = self.plan.settings.study.seeds
         for cell, numbers in self.tuning.items():
-            config, confirming = self.plan.config(cell), self.confirming.get(cell)
-            chosen = self.chosen.get(cell)
+            confirming, chosen = self.confirming.get(cell), self.chosen.get(cell)
             lost = chosen is not None and chosen.setting is None
-            waiting = 0 if confirming is not None or lost else seeds
+            waiting = 0 if confirming is not None or lost else self.plan.protocol.seeds
             there = sum(statuses[one] not in FINISHED for one in (*numbers, *(confirming or ())))
-            yield from [0 if config.task is None else config.training.steps] * (there + waiting)
+            yield from [self.plan[cell].steps] * (there + waiting)
+
+
+def _flat(groups: Mapping[Cell, Sequence[int]]) -> list[int]:
+    return [number for numbers in groups.values() for number in numbers]
 
 
 def job_for(

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import optuna
 
     from store.records import Run
-    from studies.analysis.search import Point
-    from studies.experiment.pareto import Direction
+    from studies.experiment.search import Point
+    from studies.experiment.settings import Direction
 
 RATE = "training.learning_rate"
 RATES = (1e-9, 1e3)
@@ -179,7 +179,7 @@ class Trials:
 
 
 def setting_of(run: "Run") -> dict[str, Any]:
-    """What tuning tries in a run: dotted keys with values."""
+    """The setting of a tuning run: dotted keys with values."""
     return run.provenance.get("setting") or {RATE: run.config["training"]["learning_rate"]}
 
 
@@ -192,7 +192,7 @@ def params_of(run: "Run") -> dict[str, Any]:
 
 
 def distributions_of(run: "Run") -> dict[str, Any]:
-    """Where the values of a run's setting come from; the choices of a text are those tried."""
+    """The distributions of a run's setting; the choices of a text are the values tried."""
     from optuna.distributions import (
         CategoricalDistribution,
         FloatDistribution,

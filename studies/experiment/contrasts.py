@@ -2,68 +2,48 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from registry.errors import ConfigError, Problem, nearest_one
 from registry.registry import registry_of
 from store.metrics import METRICS, metric_of
+from studies.experiment.draft import Draft
 from studies.experiment.hypothesis import Hypothesis
 from studies.experiment.overlays import lies_under
-
-if TYPE_CHECKING:
-    from studies.experiment.plan import Cell, Plan
+from studies.experiment.plan import Cell, Difference
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One key in which two configs differ, with the value of each."""
-
-    key: str
-    arm: Any
-    against: Any
-
-    def __str__(self) -> str:
-        return f"{self.key}: {_shown(self.arm)} against {_shown(self.against)}"
-
-
-def asked(plan: "Plan") -> list[Hypothesis]:
+def asked(draft: Draft) -> list[Hypothesis]:
     """The hypotheses that this call can decide."""
-    return [claim for claim in plan.settings.study.claims() if not why_not_asked(plan, claim)]
+    return [claim for claim in draft.settings.study.claims() if not why_not_asked(draft, claim)]
 
 
-def why_not_asked(plan: "Plan", claim: Hypothesis) -> str:
-    """Why a call cannot decide a hypothesis, or ""."""
-    arms = [arm for arm in claim.arms if arm not in plan.arms]
+def why_not_asked(draft: Draft, claim: Hypothesis) -> str:
+    """The reason why a call cannot decide a hypothesis, or ""."""
+    arms = [arm for arm in claim.arms if arm not in draft.arms]
     if arms:
-        return f"no arm {arms[0]!r} in this call; its arms: {', '.join(plan.arms)}"
-    if claim.panel not in plan.labels():
-        return f"no panel {claim.panel!r} in this call; its panels: {', '.join(plan.labels())}"
-    panel = plan.labels().index(claim.panel)
-    absent = [arm for arm in claim.arms if not plan.is_on(panel, arm)]
+        return f"no arm {arms[0]!r} in this call; its arms: {', '.join(draft.arms)}"
+    if claim.panel not in draft.labels():
+        return f"no panel {claim.panel!r} in this call; its panels: {', '.join(draft.labels())}"
+    panel = draft.labels().index(claim.panel)
+    absent = [arm for arm in claim.arms if not draft.is_on(panel, arm)]
     if absent:
         return f"the panel {claim.panel!r} is not for the arm {absent[0]!r}"
     if metric_of(claim.metric).kind == "time":
         return ""
-    return next((why for arm in claim.arms if (why := _untested(plan, claim, arm))), "")
+    return next((why for arm in claim.arms if (why := _untested(draft, claim, arm))), "")
 
 
-def _untested(plan: "Plan", claim: Hypothesis, name: str) -> str:
+def _untested(draft: Draft, claim: Hypothesis, name: str) -> str:
     """Which length of a hypothesis is not tested with this arm, or ""."""
     try:
-        tested = plan.config(plan.cell(claim.panel, name)).evaluation.test_lengths
+        tested = draft.config(draft.cell(claim.panel, name)).evaluation.test_lengths
     except ConfigError:
         return ""  # what is wrong with the arm is told of the arm
     untested = [length for length in claim.lengths if length not in tested]
     if not untested:
         return ""
     return f"length {untested[0]} is not tested in this call, but {', '.join(map(str, tested))}"
-
-
-def unasked(plan: "Plan") -> dict[str, str]:
-    """The hypotheses that this call cannot decide, by name, each with the reason."""
-    told = {claim.name: why_not_asked(plan, claim) for claim in plan.settings.study.claims()}
-    return {name: why for name, why in told.items() if why}
 
 
 def simple_contrasts(claim: Hypothesis) -> list[tuple[str, str]]:
@@ -77,14 +57,14 @@ def simple_contrasts(claim: Hypothesis) -> list[tuple[str, str]]:
     return [(claim.arm, claim.against), (arm, against), (claim.arm, arm), (claim.against, against)]
 
 
-def differences(plan: "Plan", claim: Hypothesis) -> list[Difference]:
+def differences(draft: Draft, claim: Hypothesis) -> list[Difference]:
     """Every key in which the configs of two arms of a hypothesis differ, each once."""
-    found = [one for pair in simple_contrasts(claim) for one in _between(plan, claim.panel, pair)]
+    found = [one for pair in simple_contrasts(claim) for one in _between(draft, claim.panel, pair)]
     return list(dict.fromkeys(found))
 
 
-def _between(plan: "Plan", panel: str, pair: tuple[str, str]) -> list[Difference]:
-    configs = [_config(plan, plan.cell(panel, name)) for name in pair]
+def _between(draft: Draft, panel: str, pair: tuple[str, str]) -> list[Difference]:
+    configs = [_config(draft, draft.cell(panel, name)) for name in pair]
     # A model of one's own stands in place of the whole encoder: that is one difference, not fifty.
     one_model = len({bool(config.get("encoder")) for config in configs}) > 1
     arm, against = (
@@ -98,47 +78,51 @@ def _between(plan: "Plan", panel: str, pair: tuple[str, str]) -> list[Difference
     ]
 
 
-def undeclared(plan: "Plan", claim: Hypothesis) -> list[Difference]:
-    """The differences that are neither the variable of the study nor declared beside it.
+def _undeclared(draft: Draft, found: Iterable[Difference]) -> list[Difference]:
+    """The differences that are neither a variable of the study nor declared beside it.
 
     The knob by which arms are matched is declared with `study.match`.
     """
-    return _undeclared(plan, differences(plan, claim))
-
-
-def _undeclared(plan: "Plan", found: Iterable[Difference]) -> list[Difference]:
-    match = plan.settings.study.match
+    match = draft.settings.study.match
     knob = () if match is None else (match.knob,)
-    declared = (*plan.variables, *plan.settings.study.also_differs, *knob)
+    declared = (*draft.variables, *draft.settings.study.also_differs, *knob)
     return [one for one in found if not lies_under(one.key, declared)]
 
 
-def contrast_problems(plan: "Plan") -> list[Problem]:
-    """What is wrong with the contrasts: more than one thing changes, or nothing."""
+def beside(draft: Draft, claim: Hypothesis) -> list[Difference]:
+    """The differences that are declared to go along with the variables of the study."""
+    found = differences(draft, claim)
+    strange, also = _undeclared(draft, found), draft.settings.study.also_differs
+    about = [one for one in draft.variables if one not in also]
+    return [one for one in found if one not in strange and not lies_under(one.key, about)]
+
+
+def contrast_problems(draft: Draft) -> list[Problem]:
+    """The problems of contrasts in which several things change, or nothing."""
     problems: list[Problem] = []
-    for claim in asked(plan):
+    for claim in asked(draft):
         key = f"study.hypotheses ({claim.name})"
-        rules = [rule for pair in simple_contrasts(claim) for rule in _of_pair(plan, claim, pair)]
-        rules += [*_of_interaction(plan, claim), *_of_time(plan, claim), *_of_size(claim)]
-        problems += [*(Problem(key, rule) for rule in rules), *_of_metric(plan, claim, key)]
+        rules = [rule for pair in simple_contrasts(claim) for rule in _of_pair(draft, claim, pair)]
+        rules += [*_of_interaction(draft, claim), *_of_time(draft, claim), *_of_size(claim)]
+        problems += [*(Problem(key, rule) for rule in rules), *_of_metric(draft, claim, key)]
     return problems
 
 
-def _of_pair(plan: "Plan", claim: Hypothesis, pair: tuple[str, str]) -> Iterator[str]:
-    shown, found = " and ".join(pair), _between(plan, claim.panel, pair)
+def _of_pair(draft: Draft, claim: Hypothesis, pair: tuple[str, str]) -> Iterator[str]:
+    shown, found = " and ".join(pair), _between(draft, claim.panel, pair)
     if not found:
         yield f"{shown} have the same config, so there is nothing to compare"
         return
-    strange = _undeclared(plan, found)
+    strange = _undeclared(draft, found)
     if strange:
-        variable = " and ".join(plan.variables) or "the variable"
+        variable = " and ".join(draft.variables) or "the variable"
         yield (
             f"one thing changes in a contrast, but {shown} differ in "
             f"{'; '.join(map(str, strange))} beside {variable}; declare it in "
             "study.also_differs, and it is shown with the answer"
         )
         return
-    moved = _moved(plan, found)
+    moved = _moved(draft, found)
     if len(moved) > 1:
         yield (
             f"one thing changes in a contrast, but {shown} differ in {' and '.join(moved)}; "
@@ -146,19 +130,19 @@ def _of_pair(plan: "Plan", claim: Hypothesis, pair: tuple[str, str]) -> Iterator
         )
 
 
-def _moved(plan: "Plan", found: Iterable[Difference]) -> list[str]:
+def _moved(draft: Draft, found: Iterable[Difference]) -> list[str]:
     """The variables that differ, but for those that are declared to go along."""
-    declared, keys = plan.settings.study.also_differs, [one.key for one in found]
-    free = [one for one in plan.variables if one not in declared]
+    declared, keys = draft.settings.study.also_differs, [one.key for one in found]
+    free = [one for one in draft.variables if one not in declared]
     return [one for one in free if any(lies_under(key, [one]) for key in keys)]
 
 
-def _of_interaction(plan: "Plan", claim: Hypothesis) -> Iterator[str]:
+def _of_interaction(draft: Draft, claim: Hypothesis) -> Iterator[str]:
     """The second pair makes the same change as the first."""
     if claim.than is None:
         return
     first, second = (
-        {str(one) for one in _between(plan, claim.panel, pair) if _varies(plan, one)}
+        {str(one) for one in _between(draft, claim.panel, pair) if _varies(draft, one)}
         for pair in ((claim.arm, claim.against), claim.than)
     )
     if first != second:
@@ -169,8 +153,8 @@ def _of_interaction(plan: "Plan", claim: Hypothesis) -> Iterator[str]:
         )
 
 
-def _varies(plan: "Plan", difference: Difference) -> bool:
-    return lies_under(difference.key, plan.variables)
+def _varies(draft: Draft, difference: Difference) -> bool:
+    return lies_under(difference.key, draft.variables)
 
 
 def _of_size(claim: Hypothesis) -> Iterator[str]:
@@ -182,12 +166,12 @@ def _of_size(claim: Hypothesis) -> Iterator[str]:
         )
 
 
-def _of_time(plan: "Plan", claim: Hypothesis) -> Iterator[str]:
+def _of_time(draft: Draft, claim: Hypothesis) -> Iterator[str]:
     """A time is measured at the longest trained length, where a criterion of fit is looked at."""
     if metric_of(claim.metric).kind != "time":
         return
     for arm in claim.arms:
-        training = plan.config(plan.cell(claim.panel, arm)).training
+        training = draft.config(draft.cell(claim.panel, arm)).training
         if training.until is None:
             yield f"{claim.metric} needs a criterion of fit; say it in training.until"
             return
@@ -197,15 +181,15 @@ def _of_time(plan: "Plan", claim: Hypothesis) -> Iterator[str]:
             return
 
 
-def _of_metric(plan: "Plan", claim: Hypothesis, key: str) -> Iterator[Problem]:
+def _of_metric(draft: Draft, claim: Hypothesis, key: str) -> Iterator[Problem]:
     """A run that trains has the usual scores and those of its probes; others name their own."""
-    config = plan.config(plan.cell(claim.panel, claim.arm))
+    config = draft.config(draft.cell(claim.panel, claim.arm))
     if config.perform is not None:
         return
     probes = [registry_of("probe")[probe.name] for probe in config.evaluation.probes]
     if any(probe.metrics is None for probe in probes):
         return
-    usual = [one.name for one in METRICS.values() if one.direction is not None]
+    usual = [name for name, one in METRICS.items() if one.direction is not None]
     known = (*usual, *(metric for probe in probes for metric in probe.metrics))
     if re.split(r"[.\[]", claim.metric)[0] not in known:
         rule = (
@@ -218,8 +202,8 @@ def _of_metric(plan: "Plan", claim: Hypothesis, key: str) -> Iterator[Problem]:
         yield Problem(key, rule, claim.metric, nearest=near)
 
 
-def _config(plan: "Plan", cell: "Cell") -> dict[str, Any]:
-    return plan.config(cell).plain()
+def _config(draft: Draft, cell: Cell) -> dict[str, Any]:
+    return draft.config(cell).plain()
 
 
 def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -231,7 +215,3 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             found[prefix + key] = value
     return found
-
-
-def _shown(value: Any) -> str:
-    return "nothing" if value is None else str(value)

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from registry.config import hash_of, without_defaults
+from studies.experiment.draft import Draft
 from studies.experiment.hypothesis import Frozen, Hypothesis
 from studies.experiment.plan import Plan
 
@@ -22,41 +23,41 @@ SELECTION = {
     "middle": "of the settings whose mean validation nll at trained lengths is as good as the "
     "lowest, the one nearest to the middle of the list",
 }
-"""How a setting is chosen, in words."""
+"""The rules of choosing a setting, in words."""
 
 
-def protocol_of(plan: Plan) -> dict[str, Any]:
-    """What is frozen: the question, who is compared with whom, on what, and by how many seeds.
+def protocol_of(draft: Draft) -> dict[str, Any]:
+    """The protocol to freeze: question, arms, tasks, hypotheses and number of seeds.
 
     `frame` and `panels` are fingerprints of the rest: with another one, runs are other runs. They
     leave out what is as by default, as the identity of a run does, so that a new setting with its
     default makes no other protocol.
     """
-    settings, match = without_defaults(plan.settings), plan.settings.study.match
+    settings, match = without_defaults(draft.settings), draft.settings.study.match
     study = {key: one for key, one in settings["study"].items() if key not in CHOSEN_LATER}
-    shared = {**settings, "study": study, "study name": plan.study.name}
+    shared = {**settings, "study": study, "study name": draft.study.name}
     panels = [
         without_defaults(panel.model_copy(update={"arms": None}))
-        for panel in plan.settings.study.panels
+        for panel in draft.settings.study.panels
     ]
     return {
-        "question": plan.study.question,
-        "variables": list(plan.variables),
-        "arms": list(plan.arms),
-        "seeds": plan.settings.study.seeds,
-        "hypotheses": [_plain(one) for one in plan.settings.study.hypotheses],
-        "tried": plan.settings.study.settings(),
-        "selection": SELECTION[plan.settings.study.ties],
-        "match": match and {**match.model_dump(), "to": plan.reference},
+        "question": draft.study.question,
+        "variables": list(draft.variables),
+        "arms": list(draft.arms),
+        "seeds": draft.settings.study.seeds,
+        "hypotheses": [_plain(one) for one in draft.settings.study.hypotheses],
+        "tried": draft.settings.study.settings(),
+        "selection": SELECTION[draft.settings.study.ties],
+        "match": match and {**match.model_dump(), "to": draft.reference},
         "frame": hash_of(shared),
-        "panels": {label: hash_of(one) for label, one in zip(plan.labels(), panels, strict=True)},
+        "panels": {label: hash_of(one) for label, one in zip(draft.labels(), panels, strict=True)},
     }
 
 
 def kept_for(plan: Plan, results: "Results") -> "Kept | None":
     """The first protocol that was frozen for the runs of this plan; None where there is none."""
-    protocol = protocol_of(plan)
-    for kept in results.protocols(study=plan.study.name):
+    protocol = plan.frozen
+    for kept in results.protocols(study=plan.study):
         same = kept.protocol.get("frame") == protocol["frame"]
         if same and _panels(kept.protocol) & _panels(protocol):
             return kept
@@ -73,17 +74,17 @@ def freeze(plan: Plan, ledger: "Ledger", results: "Results", run_ids: Sequence[i
         run_ids: The confirming runs of the plan so far.
     """
     kept = kept_for(plan, results)
-    return kept or ledger.freeze(plan.study.name, protocol_of(plan), run_ids)
+    return kept or ledger.freeze(plan.study, plan.frozen, run_ids)
 
 
 def frozen_for(plan: Plan, kept: "Kept") -> Frozen:
-    """What the kept protocol fixed for this plan: nothing, where runs had begun before it.
+    """The family and seeds that a stored protocol fixed for this plan; empty if runs preceded it.
 
     Nor is anything fixed for a call with fewer seeds than were announced. A call for a part of the
     arms or panels judges its claims as members of the whole family.
     """
-    announced, protocol = kept.protocol, protocol_of(plan)
-    if kept.runs_before or plan.settings.study.seeds < announced["seeds"]:
+    announced, protocol = kept.protocol, plan.frozen
+    if kept.runs_before or plan.protocol.seeds < announced["seeds"]:
         return Frozen((), ())
     panels = {label for label, _ in _panels(announced) & _panels(protocol)}
     family = [_claim(one) for one in announced["hypotheses"]]

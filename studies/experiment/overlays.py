@@ -82,7 +82,7 @@ def leaves(overlay: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 
 def not_a_mapping(root: str, value: Any) -> Problem | None:
-    """What is wrong with a root that holds no keys; a choice may be a name."""
+    """The problem of a root that holds no keys; a choice may be a name."""
     if isinstance(value, Mapping) or root not in EXAMPLES:
         return None
     if root not in PLAIN and isinstance(value, str):
@@ -94,7 +94,7 @@ def not_a_mapping(root: str, value: Any) -> Problem | None:
 
 
 def lies_under(key: str, places: Iterable[str]) -> bool:
-    """Is this dotted key one of the places, or inside one?"""
+    """Return whether a dotted key is one of the places or inside one."""
     return any(key == place or key.startswith(f"{place}.") for place in places)
 
 
@@ -123,7 +123,7 @@ def _other_root(place: str, root: str, allowed: tuple[str, ...]) -> Problem:
     return Problem(place, rule, root, allowed, near, code="unknown_key")
 
 
-def each_told(read: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+def read_each(read: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     """Every item as it is read.
 
     Raises:

@@ -1,29 +1,43 @@
-"""Plan a study: which runs it is made of, and what identifies each."""
+"""The plan of a study: all that its runs, its answer and its report rest on, as data.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+`studies.experiment.resolve` makes a plan, once, from a study and its settings. Each call stores
+it (`Ledger.keep_plan`), and what follows reads nothing else: scheduler, verdicts, reports, bundles
+import no plug-in and open no file for it.
+
+    plan.study, plan.question, plan.titles …    what the study is
+    plan.protocol                               seeds, settings to try, ties, threshold
+    plan.arms["rope"], plan.tasks["reverse"]    the sides of the grid, by name and by label
+    plan.cells(), plan[cell]                    every arm on every task, and what is planned there
+    plan.claims, plan.asked(), plan.unasked()   the hypotheses, and why this call leaves some out
+    plan.tuning(cell), plan.confirming(cell, setting)     the runs
+    plan.to_data(), Plan.from_data(data)        the plan as JSON, and back
+    latest_plan(results, "extrapolation")       the plan of the latest call that is stored
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from registry.config import hash_of, without_defaults
-from registry.errors import ConfigError, Problem
-from studies.experiment.arms import Arm, select
-from studies.experiment.match import COUNTED, costly, matched, turn
-from studies.experiment.overlays import PLAIN, nested, not_a_mapping
-from studies.experiment.settings import TUNING_SEEDS_FROM, Panel, Setting, Settings, laid_over
-from studies.experiment.study import Study
-from studies.training.identity import components, foreign_sources, hash_of_code
-from studies.training.settings import RunConfig, check_run, task_of
+from pydantic import TypeAdapter
+
+from registry.config import hash_of
+from registry.errors import UnknownNameError
+from store.errors import StoreError
+from store.records import Component, PlannedRun
+from studies.experiment.hypothesis import Hypothesis
+from studies.experiment.match import Costs, Match
+from studies.experiment.settings import Search, Setting, Ties
 
 if TYPE_CHECKING:
-    from store.records import Component, PlannedRun
+    from store.results import Results
 
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One arm on one panel of a study: what is tuned and confirmed for itself.
+    """One arm on one task of a study: what is tuned and confirmed for itself.
 
-    `task` is the label of the panel, under which its runs are stored.
+    `panel` is the place of the task in the study; `task` is its label, under which runs are stored.
     """
 
     panel: int
@@ -32,220 +46,329 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A study with its checked settings, ready to be expanded into runs.
+class Protocol:
+    """The rules by which the runs of a study are done and judged.
 
-    `generation` counts how often a search has added arms to it.
+    Args:
+        seed: The seed of all random streams of the study.
+        confirm_seeds: The replicates of the runs that decide.
+        tuning_seeds: The replicates on which each setting is tried.
+        tried: The settings that every arm tries.
+        tie: Validation nll (nats) within which settings count as equally good.
+        ties: Which of these is taken.
+        threshold: The skill from which an arm has learned, or holds.
     """
 
-    study: Study
-    settings: Settings
-    environment_id: int | None = None
-    provenance: dict[str, Any] = field(default_factory=dict[str, Any])
+    seed: int
+    confirm_seeds: tuple[int, ...]
+    tuning_seeds: tuple[int, ...]
+    tried: tuple[dict[str, Any], ...]
+    tie: float
+    ties: Ties
+    threshold: float
+
+    @property
+    def seeds(self) -> int:
+        """The number of confirming seeds per arm."""
+        return len(self.confirm_seeds)
+
+
+@dataclass(frozen=True)
+class PlannedArm:
+    """An arm: what it changes under the roots of a config, its levels where factors cross."""
+
+    name: str
+    overlay: dict[str, Any]
+    levels: dict[str, str] = field(default_factory=dict[str, str])
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class PlannedTask:
+    """A task of a study with what goes with it.
+
+    Args:
+        label: Under which its runs are stored.
+        name: The task with its options; several where the arms differ in that; "" where there is
+            none.
+        title: How it is headed.
+        example: A sequence with its answers, as text; "" where there is none.
+    """
+
+    label: str
+    name: str
+    title: str
+    example: str = ""
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """The score at trained lengths that ends training."""
+
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Try:
+    """One setting of a cell, resolved.
+
+    Args:
+        setting: Dotted keys with values; empty where nothing is tuned.
+        config: The resolved config, as it is stored with each run.
+        kept: The config without what is as by default, which identifies the runs.
+        config_hash: The hash of `kept`.
+        code_hash: The hash of the source of its parts, which `Plan.code` lists.
+        foreign: The source of parts that do not ship with the sandbox; it identifies runs too.
+    """
+
+    setting: dict[str, Any]
+    config: dict[str, Any]
+    kept: dict[str, Any]
+    config_hash: str
+    code_hash: str
+    foreign: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """The runs planned for an arm on a task.
+
+    Args:
+        cell: The arm and the task.
+        tries: Its settings, in the order in which they are tried; a single one is not tuned.
+        tuned: Does tuning choose among them?
+        scored: Is skill at the task asked for?
+        task: The task with its options, or "".
+        trained: The shortest and the longest trained length that has answers.
+        tested: The tested lengths.
+        steps: Training steps; 0 where nothing is trained.
+        last_step: The step that a criterion of fit may defer the end to.
+        until: The criterion of fit.
+        costs: What a run costs; None where no model is trained.
+        knob: The value of what arms are matched by; None where it is left at its default.
+    """
+
+    cell: Cell
+    tries: tuple[Try, ...]
+    tuned: bool
+    scored: bool
+    task: str
+    trained: tuple[int, int]
+    tested: tuple[int, ...]
+    steps: int
+    last_step: int
+    until: Criterion | None = None
+    costs: Costs | None = None
+    knob: Any = None
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The config at the first setting that is tried."""
+        return self.tries[0].config
+
+    @property
+    def longest(self) -> int:
+        """The longest trained length."""
+        return self.trained[1]
+
+    @property
+    def beyond(self) -> tuple[int, ...]:
+        """The tested lengths beyond the trained ones."""
+        return tuple(length for length in self.tested if length > self.longest)
+
+    def at(self, setting: Setting) -> Try:
+        """The cell at a setting that is tried."""
+        return next(one for one in self.tries if one.setting == setting)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One key in which the configs of two arms differ, with the value of each."""
+
+    key: str
+    arm: Any
+    against: Any
+
+    def __str__(self) -> str:
+        shown = ("nothing" if one is None else str(one) for one in (self.arm, self.against))
+        return f"{self.key}: {' against '.join(shown)}"
+
+
+@dataclass(frozen=True)
+class PlannedClaim:
+    """A hypothesis in this call.
+
+    Args:
+        hypothesis: What is claimed.
+        primary: Is it one of the family, or reported as exploratory?
+        unasked: Why this call cannot decide it, or "".
+        beside: What differs between its arms beside the variables, as the study declares.
+    """
+
+    hypothesis: Hypothesis
+    primary: bool
+    unasked: str = ""
+    beside: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A study, resolved.
+
+    Args:
+        study: The name under which its runs are stored.
+        question: What it asks, in one sentence.
+        text: What a reader should know of it.
+        variables: The dotted keys that its arms differ in.
+        budget: The name of its budget.
+        protocol: How its runs are done and judged.
+        arms: By name, in the order of the study.
+        tasks: By label, in the order of the study.
+        planned: What is planned for every arm on every task.
+        code: The source of all parts behind a code hash.
+        claims: Its hypotheses, the primary ones first.
+        frozen: What is frozen before the first run that decides.
+        titles: What its tables show of runs that measure much, each with a title; empty: all.
+        beside: Metrics whose means stand beside each verdict.
+        program: How it is called.
+        launcher: What is typed before its words.
+        match: What arms are matched in.
+        reference: The arm that the others are matched to.
+        search: The search for further arms.
+        generation: How often the search has added arms.
+        whole: Are all arms of the study asked for?
+        plugins: What registered parts of it.
+        files: The absolute paths of its own file ("study") and of a settings file ("settings").
+        sources: The papers that its parts and tasks name, as arXiv numbers.
+        notes: What is to be said of the call before it is run.
+    """
+
+    study: str
+    question: str
+    text: str
+    variables: tuple[str, ...]
+    budget: str
+    protocol: Protocol
+    arms: dict[str, PlannedArm]
+    tasks: dict[str, PlannedTask]
+    planned: tuple[PlannedCell, ...]
+    code: dict[str, tuple[Component, ...]]
+    claims: tuple[PlannedClaim, ...]
+    frozen: dict[str, Any]
+    titles: dict[str, str] = field(default_factory=dict[str, str])
+    beside: tuple[str, ...] = ()
+    program: str = ""
+    launcher: str = ""
+    match: Match | None = None
+    reference: str = ""
+    search: Search | None = None
     generation: int = 0
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The dotted keys that the arms differ in: those of the study, and the factors."""
-        return tuple(dict.fromkeys((*self.settings.study.factors, *self.study.variables)))
-
-    @cached_property
-    def arms(self) -> dict[str, Arm]:
-        """The arms of this call, by name.
-
-        Raises:
-            UnknownNameError: If one is named that the study does not have.
-        """
-        return {arm.name: arm for arm in self._select(self.settings.study.only)}
-
-    def arm(self, name: str) -> Arm:
-        """An arm of the study, whether this call asks for it or not.
-
-        Raises:
-            UnknownNameError: If the study does not have it.
-        """
-        return self.arms[name] if name in self.arms else self._select([name])[0]
-
-    def _select(self, names: Sequence[str] | None) -> list[Arm]:
-        study = self.settings.study
-        bare_too = len(self.study.variables) == 1 and not study.factors
-        return select(study.declared(), names, bare_too)
-
-    def cells(self) -> list[Cell]:
-        """Every arm on every panel, in the order of the settings."""
-        return [
-            Cell(number, label, arm)
-            for number, label in enumerate(self.labels())
-            for arm in self.arms
-            if self.is_on(number, arm)
-        ]
-
-    def is_on(self, panel: int, arm: str) -> bool:
-        """Is an arm for this panel?"""
-        names = self.settings.study.panels[panel].arms
-        return names is None or arm in names
-
-    def cell(self, label: str, arm: str) -> Cell:
-        """The cell of an arm on the panel of this label."""
-        return Cell(self.labels().index(label), label, arm)
-
-    def labels(self) -> list[str]:
-        """A name for each panel: its label, or its task with options where one comes twice."""
-        panels = self.settings.study.panels
-        names = ["" if panel.task is None else panel.task.name for panel in panels]
-        return [
-            panel.label or (str(panel.task) if names.count(name) > 1 else name)
-            for name, panel in zip(names, panels, strict=True)
-        ]
-
-    def panel(self, cell: Cell) -> Panel:
-        """The panel of a cell."""
-        return self.settings.study.panels[cell.panel]
-
-    def config(self, cell: Cell, setting: Setting | None = None) -> RunConfig:
-        """The config of the runs of a cell at a setting; None: the first that tuning tries.
-
-        Raises:
-            ConfigError: If the arm does not fit the rest of the config.
-        """
-        setting = self.settings.study.settings()[0] if setting is None else setting
-        key = cell, repr(sorted(setting.items()))
-        if key not in self._configs:
-            knob = self._knob(cell, setting)
-            self._configs[key] = check_run(self.roots(cell, {**setting, **knob}))
-        return self._configs[key]
+    whole: bool = True
+    plugins: tuple[dict[str, Any], ...] = ()
+    files: dict[str, str] = field(default_factory=dict[str, str])
+    sources: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @cached_property
-    def _configs(self) -> dict[Any, RunConfig]:
-        return {}
+    def _by_cell(self) -> dict[Cell, PlannedCell]:
+        return {one.cell: one for one in self.planned}
 
-    @cached_property
-    def knobs(self) -> dict[Any, int | None]:
-        """The values that matching has found so far."""
-        return {}
+    def __getitem__(self, cell: Cell) -> PlannedCell:
+        return self._by_cell[cell]
 
-    @property
-    def reference(self) -> str:
-        """The name of the arm that the others are matched to."""
-        match, declared = self.settings.study.match, self.settings.study.declared()
-        named = None if match is None else match.to
-        return named or (declared[0].name if declared else next(iter(self.arms)))
+    def cells(self, task: str | None = None) -> list[Cell]:
+        """Every arm on every task, or on the task of this label, in the order of the study."""
+        return [cell for cell in self._by_cell if task in (None, cell.task)]
 
-    def _knob(self, cell: Cell, setting: Setting) -> dict[str, Any]:
-        """What matching lays over a cell at a setting of tuning: the knob at its value, or nothing.
+    def cell(self, task: str, arm: str) -> Cell:
+        """The cell of an arm on the task of this label."""
+        return next(cell for cell in self.cells(task) if cell.arm == arm)
 
-        Raises:
-            ConfigError: If the arm or the reference is no valid config, or cannot be matched.
-        """
-        match = self.settings.study.match
-        if match is None or cell.arm == self.reference:
-            return {}
-        reference = replace(cell, arm=self.reference)
-        one, other = (check_run(self.roots(each, setting)) for each in (cell, reference))
-        if one.task is None or one.perform is not None or other.task is None:
-            rule = f"runs that train a model can be matched; those of {cell.arm} do not"
-            raise ConfigError([Problem("study.match", rule)])
-        # What tuning tries seldom changes a cost, and counting takes a model.
-        key = cell.panel, cell.arm, repr([costly(one), costly(other)])
-        if key not in self.knobs:
+    def asked(self) -> list[Hypothesis]:
+        """The hypotheses that this call can decide."""
+        return [claim.hypothesis for claim in self.claims if not claim.unasked]
 
-            def turned(value: int | None) -> RunConfig:
-                return check_run(self.roots(cell, {**setting, **turn(one, match.knob, value)}))
+    def unasked(self) -> dict[str, str]:
+        """The hypotheses that this call cannot decide, by name, each with the reason."""
+        return {claim.hypothesis.name: claim.unasked for claim in self.claims if claim.unasked}
 
-            target = float(COUNTED[match.what](other))
-            self.knobs[key] = matched(match, (cell.arm, reference.arm), target, turned)
-        return turn(one, match.knob, self.knobs[key])
+    def is_part_of(self, other: "Plan") -> bool:
+        """Return whether this is the other plan, or an earlier generation of its search."""
+        if self == other:
+            return True
+        arms = {name: other.arms.get(name) for name in self.arms}
+        planned = tuple(one for one in other.planned if one.cell.arm in arms)
+        same = replace(
+            other, arms=arms, planned=planned, generation=self.generation, code=self.code,
+            frozen=self.frozen, sources=self.sources, claims=self.claims,
+        )  # fmt: skip
+        return self.search is not None and self.generation < other.generation and self == same
 
-    def roots(self, cell: Cell, setting: Setting) -> dict[str, Any]:
-        """What a cell's runs are made of at a setting, before it is checked."""
-        arm = self.arm(cell.arm).over(self.study.variables)
-        data = laid_over(self.settings.shared(), self.panel(cell).overlay(), arm, nested(setting))
-        wrong = [not_a_mapping(root, data.get(root, {})) for root in PLAIN]
-        if any(wrong):
-            raise ConfigError(one for one in wrong if one)
-        if data.get("model") is not None or (data.get("perform") and not data["encoder"]):
-            del data["encoder"]
-        if "encoder" in data and data.get("task") is not None:
-            told = _told_by_task(data["task"])
-            # An arm or a panel may read the answer elsewhere; sizes are the task's alone.
-            data["encoder"] = {"readout": told.pop("readout"), **data["encoder"], **told}
-        return dict(self.study.complete(data))
-
-    def is_tuned(self, cell: Cell) -> bool:
-        """Is there a choice, and a validation nll to choose by? Else the first setting is it."""
-        return len(self.settings.study.settings()) > 1 and self.config(cell).scored
-
-    def tuning(self, cell: Cell) -> Iterator["PlannedRun"]:
+    def tuning(self, cell: Cell) -> Iterator[PlannedRun]:
         """The tuning runs of a cell: every setting on every tuning seed; none where not tuned."""
-        settings = self.settings.study.settings()
-        seeds = range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + self.settings.study.tuning_seeds)
-        for setting in settings if self.is_tuned(cell) else ():
-            yield from self.runs(cell, setting, "tune", seeds)
+        planned = self[cell]
+        for one in planned.tries if planned.tuned else ():
+            yield from self._runs(cell, one, "tune", self.protocol.tuning_seeds)
 
-    def confirming(self, cell: Cell, setting: Setting) -> Iterator["PlannedRun"]:
+    def confirming(self, cell: Cell, setting: Setting) -> Iterator[PlannedRun]:
         """The confirming runs of a cell, once its setting is chosen."""
-        yield from self.runs(cell, setting, "confirm", range(self.settings.study.seeds))
+        return self._runs(cell, self[cell].at(setting), "confirm", self.protocol.confirm_seeds)
 
-    def known(self, chosen: Mapping[Cell, Setting | None]) -> Iterator["PlannedRun"]:
-        """Every tuning run, and the confirming runs of the cells whose setting is chosen."""
-        for cell in self.cells():
-            yield from self.tuning(cell)
-        for cell, setting in chosen.items():
-            if setting is not None:
-                yield from self.confirming(cell, setting)
-
-    def parts(self, cell: Cell) -> tuple["Component", ...]:
-        """The source of every part of a cell's runs, as it is now."""
-        return components(self.config(cell))
-
-    def runs(
-        self, cell: Cell, setting: Setting, phase: str, seeds: Iterable[int]
-    ) -> Iterator["PlannedRun"]:
+    def _runs(self, cell: Cell, one: Try, phase: str, seeds: Iterable[int]) -> Iterator[PlannedRun]:
         """The replicates of one config, each with the hash that identifies it."""
-        from store.records import PlannedRun
-
-        config = self.config(cell, setting)
-        kept, foreign = without_defaults(config), foreign_sources(config)
-        parts, arm = components(config), self.arms[cell.arm]
+        tried = [dict(each.setting) for each in self[cell].tries]
         first = PlannedRun(
-            study=self.study.name,
+            study=self.study,
             task=cell.task,
             arm=cell.arm,
             phase=phase,
             seed=0,
-            config=config.plain(),
-            config_hash=hash_of(kept),
-            code_hash=hash_of_code(parts),
+            config=one.config,
+            config_hash=one.config_hash,
+            code_hash=one.code_hash,
             identity="",
-            steps=0 if config.task is None else config.training.steps,
-            environment_id=self.environment_id,
+            steps=self[cell].steps,
             priority=0 if phase == "tune" else 1,
             provenance={
-                **self.provenance,
-                "plugin_parts": foreign,
-                "setting": dict(setting),
-                "tried": self.settings.study.settings(),
-                "factors": dict(arm.levels),
+                "budget": self.budget,
+                "plugins": list(self.plugins),
+                "plugin_parts": one.foreign,
+                "setting": dict(one.setting),
+                "tried": tried,
+                "factors": dict(self.arms[cell.arm].levels),
             },
-            components=parts,
+            components=self.code[one.code_hash],
         )
         for seed in seeds:
-            identity = hash_of([self.study.name, phase, seed, kept, foreign])
+            identity = hash_of([self.study, phase, seed, one.kept, one.foreign])
             yield replace(first, seed=seed, identity=identity)
 
+    def to_data(self) -> dict[str, Any]:
+        """The plan as plain data that JSON can hold."""
+        return _adapter().dump_python(self, mode="json")
 
-def _told_by_task(task: Any) -> dict[str, Any]:
-    """The keys of an encoder that its task decides."""
-    from registry.choices import resolve
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> "Plan":
+        """The plan that `to_data` made this of."""
+        return _adapter().validate_python(data)
 
-    try:
-        made = task_of(resolve("task", task))
-    except ConfigError as error:
-        raise ConfigError(
-            one if one.key.startswith("task") else one.under("task") for one in error.problems
-        ) from None
-    return {
-        "vocab_size": made.vocab_size,
-        "n_classes": made.n_classes * made.answers,
-        "readout": made.readout,
-    }
+
+@cache
+def _adapter() -> Any:
+    return TypeAdapter(Plan)
+
+
+def latest_plan(results: "Results", study: str) -> Plan:
+    """The plan of the latest call of a study that is stored.
+
+    Raises:
+        UnknownNameError: If no study of this name is stored.
+        StoreError: If it was stored without a plan.
+    """
+    found = results.plans(study)
+    if not found and study in results.studies():
+        raise StoreError(f"{study} has no stored plan: its runs were not planned by a study")
+    if not found:
+        raise UnknownNameError("study with runs", study, list(results.studies()))
+    return Plan.from_data(found[-1].plan)

@@ -1,4 +1,4 @@
-"""What a study is: a question, the variables that its arms differ in, and its budgets."""
+"""Studies: a question, the variables that the arms differ in, and budgets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from store.records import Run
     from studies.experiment.arms import Arm
     from studies.experiment.overlays import Layer
     from studies.experiment.settings import Settings
@@ -31,7 +30,7 @@ class Axes(Protocol):
 
 @dataclass(frozen=True)
 class Budget:
-    """How much a study does. `settings` are nested like the config roots of a study.
+    """The extent of a study. `settings` are nested like the config roots of a study.
 
     `layers` are what a file says of it, from the top down, where the study is written in one.
     """
@@ -48,7 +47,10 @@ class Budget:
 
 @dataclass(frozen=True)
 class Line:
-    """What a run found out in words: what was asked, the outcome in a word or two, the detail."""
+    """A finding of a run in words: the question, the outcome in a word or two, the detail.
+
+    A run keeps such lines as `lines` in its provenance; a report shows them.
+    """
 
     asked: str
     outcome: str
@@ -64,10 +66,6 @@ def _nothing(arm: "Arm", settings: "Settings") -> str:
 
 
 def _nothing_to_note(plan: Any) -> Sequence[str]:
-    return ()
-
-
-def _wordless(run: "Run") -> Sequence[Line]:
     return ()
 
 
@@ -87,7 +85,6 @@ class Study:
         metrics: What its tables show of a way to do runs that measures much, each with its title;
             by default everything that is measured on tests.
         beside: Metrics of which a reader needs the means of both arms beside each verdict.
-        lines: What a run found out in words, for its report.
         remark: A remark that belongs beside every result of an arm, or "".
         plugins: Files and modules that register what it needs, for its workers too.
         file: The file that describes it, where that is no module.
@@ -106,7 +103,6 @@ class Study:
     remark: Callable[["Arm", "Settings"], str] = _nothing
     metrics: Mapping[str, str] = field(default_factory=dict[str, str])
     beside: tuple[str, ...] = ()
-    lines: Callable[["Run"], Sequence[Line]] = _wordless
     plugins: tuple[str, ...] = ()
     file: Path | None = None
     called: str = ""
@@ -116,13 +112,13 @@ class Study:
 
     @property
     def launcher(self) -> str:
-        """What is typed before its words."""
+        """The command without the options."""
         own = f"studies.{self.name}" if self.file is None else "studies.run"
         return f"python -m {self.called.partition(' ')[0] or own}"
 
     @property
     def program(self) -> str:
-        """How it is called."""
+        """The command that runs the study."""
         if self.called:
             return f"python -m {self.called}"
         return self.launcher if self.file is None else f"{self.launcher} {self.file}"

@@ -1,58 +1,60 @@
-"""Check a plan before anything is done: every arm on every panel, every contrast."""
+"""Check a draft before anything is done: every arm on every panel, every contrast."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from registry.choices import build_mask
 from registry.config import EncoderConfig
 from registry.errors import ConfigError, Problem, UnknownNameError, nearest_one
 from studies.experiment.contrasts import contrast_problems, why_not_asked
+from studies.experiment.draft import Draft
 from studies.experiment.hypothesis import Hypothesis
 from studies.experiment.overlays import EXAMPLES, PLAIN, lies_under, nested
+from studies.experiment.overrides import resolve_settings
+from studies.experiment.plan import Cell
 from studies.training.settings import Evaluation, RunConfig, Training, task_of
-
-if TYPE_CHECKING:
-    from studies.experiment.plan import Cell, Plan
-
 
 BY_TASK = ("vocab_size", "n_classes")
 
 
-def check_plan(plan: "Plan") -> None:
-    """Refuse a plan that cannot be done, or whose contrasts mean nothing.
+def check_draft(draft: Draft) -> None:
+    """Refuse a draft that cannot be done, or whose contrasts mean nothing.
 
     Raises:
         ConfigError: With every problem.
     """
-    problems = plan_problems(plan)
+    problems = draft_problems(draft)
     if problems:
         raise ConfigError(problems)
 
 
-def plan_problems(plan: "Plan") -> list[Problem]:
-    """Everything that is wrong with a plan."""
-    problems = [*_of_labels(plan), *_of_arms(plan), *_without_effect(plan), *match_problems(plan)]
-    problems += key_problems(plan)
+def draft_problems(draft: Draft) -> list[Problem]:
+    """Everything that is wrong with a draft."""
+    problems = [
+        *_of_labels(draft),
+        *_of_arms(draft),
+        *_without_effect(draft),
+        *match_problems(draft),
+    ]
+    problems += key_problems(draft)
     if problems:
         return problems
-    problems = [problem for cell in plan.cells() for problem in _of_cell(plan, cell)]
-    problems += _of_settings(plan)
+    problems = [problem for cell in draft.cells() for problem in _of_cell(draft, cell)]
+    problems += _of_settings(draft)
     if problems:
         return problems
-    late = [*_of_search(plan), *knob_problems(plan)]
-    return [*late, *_twins(plan), *contrast_problems(plan)]
+    late = [*_of_search(draft), *knob_problems(draft)]
+    return [*late, *_twins(draft), *contrast_problems(draft)]
 
 
-def never_asked(plan: "Plan", budget: str) -> list[Problem]:
+def unanswerable_claims(draft: Draft, budget: str) -> list[Problem]:
     """Hypotheses that even the study as it is written cannot decide: most likely a slip."""
-    from studies.experiment.overrides import try_to_gather
-
-    left = {one.name for one in plan.settings.study.claims() if why_not_asked(plan, one)}
-    own = try_to_gather(plan.study.budgets[budget].settings).settings if left else None
+    left = {one.name for one in draft.settings.study.claims() if why_not_asked(draft, one)}
+    own = resolve_settings(draft.study.budgets[budget].settings).settings if left else None
     if own is None:
         return []
-    written, file = replace(plan, settings=own), plan.study.file
+    written, file = replace(draft, settings=own), draft.study.file
     return [
         Problem(
             "study.hypotheses",
@@ -66,16 +68,19 @@ def never_asked(plan: "Plan", budget: str) -> list[Problem]:
     ]
 
 
-def _meant(plan: "Plan", claim: Hypothesis) -> str | None:
+def _meant(draft: Draft, claim: Hypothesis) -> str | None:
     """The nearest name to the first that a hypothesis has and the study does not."""
-    for name, known in (*((arm, [*plan.arms]) for arm in claim.arms), (claim.panel, plan.labels())):
+    for name, known in (
+        *((arm, [*draft.arms]) for arm in claim.arms),
+        (claim.panel, draft.labels()),
+    ):
         if name not in known:
             return nearest_one(name, known)
     return None
 
 
-def _of_labels(plan: "Plan") -> list[Problem]:
-    labels = plan.labels()
+def _of_labels(draft: Draft) -> list[Problem]:
+    labels = draft.labels()
     if "" in labels:
         return [Problem("study.panels", "a panel without a task needs a label")]
     twice = [label for label in labels if labels.count(label) > 1]
@@ -87,56 +92,56 @@ def _of_labels(plan: "Plan") -> list[Problem]:
     return []
 
 
-def _of_arms(plan: "Plan") -> list[Problem]:
-    if not plan.arms:
+def _of_arms(draft: Draft) -> list[Problem]:
+    if not draft.arms:
         return [Problem("study.arms", "a study has arms or factors; got none")]
-    problems = list(_of_names(plan))
-    for arm in plan.arms.values():
+    problems = list(_of_names(draft))
+    for arm in draft.arms.values():
         try:
-            arm.over(plan.study.variables)
+            arm.over(draft.study.variables)
         except ConfigError as error:
             problems += error.problems
     return problems
 
 
-def _of_names(plan: "Plan") -> Iterator[Problem]:
+def _of_names(draft: Draft) -> Iterator[Problem]:
     """Arms that a panel names and the study does not have; panels without any arm."""
-    declared = [arm.name for arm in plan.settings.study.declared()]
-    for number, panel in enumerate(plan.settings.study.panels):
+    declared = [arm.name for arm in draft.settings.study.declared()]
+    for number, panel in enumerate(draft.settings.study.panels):
         for name in panel.arms or ():
-            if name not in declared and name not in plan.arms:
+            if name not in declared and name not in draft.arms:
                 wrong = UnknownNameError("arm of this study", name, declared)
                 yield Problem(f"study.panels.{number}.arms", str(wrong), name)
 
 
-def _without_effect(plan: "Plan") -> list[Problem]:
+def _without_effect(draft: Draft) -> list[Problem]:
     """Shared keys that every arm replaces, and those that the task decides."""
-    shared = {"encoder": nested(plan.settings.encoder)}
-    overlays = [arm.over(plan.study.variables) for arm in plan.arms.values()]
+    shared = {"encoder": nested(draft.settings.encoder)}
+    overlays = [arm.over(draft.study.variables) for arm in draft.arms.values()]
     problems: list[Problem] = []
-    for variable in plan.variables:
+    for variable in draft.variables:
         if says(shared, variable) and all(says(overlay, variable) for overlay in overlays):
             rule = (
                 f"the arms of this study differ in their {variable}: name them by --arms, and "
                 "leave out one for all"
             )
             problems.append(Problem(variable, rule))
-    if any(panel.task is not None for panel in plan.settings.study.panels):
+    if any(panel.task is not None for panel in draft.settings.study.panels):
         rule = "the task decides this key; leave it out"
-        told = [key for key in BY_TASK if key in plan.settings.encoder]
+        told = [key for key in BY_TASK if key in draft.settings.encoder]
         problems += [Problem(f"encoder.{key}", rule) for key in told]
     return problems
 
 
-def _of_cell(plan: "Plan", cell: "Cell") -> list[Problem]:
+def _of_cell(draft: Draft, cell: Cell) -> list[Problem]:
     try:
-        config = plan.config(cell)
+        config = draft.config(cell)
     except ConfigError as error:
-        return [attributed(plan, cell, problem) for problem in error.problems]
+        return [attributed(draft, cell, problem) for problem in error.problems]
     return [*_of_run(config, cell), *_of_lengths(config)]
 
 
-def _of_run(config: RunConfig, cell: "Cell") -> list[Problem]:
+def _of_run(config: RunConfig, cell: Cell) -> list[Problem]:
     """A run that trains needs a task and a model; the encoder has to fit the task."""
     if config.perform is not None:
         return []
@@ -180,48 +185,48 @@ def _of_lengths(config: RunConfig) -> list[Problem]:
     ]
 
 
-def _of_settings(plan: "Plan") -> list[Problem]:
+def _of_settings(draft: Draft) -> list[Problem]:
     """Settings of tuning that no run can have; those of training alone fail for all arms alike."""
-    settings = plan.settings.study.settings()[1:]
+    settings = draft.settings.study.settings()[1:]
     inside = all(key.startswith("training.") for setting in settings for key in setting)
     problems: list[Problem] = []
-    for cell in plan.cells()[:1] if inside else plan.cells():
-        for setting in settings if _is_sound(plan, cell) else ():
+    for cell in draft.cells()[:1] if inside else draft.cells():
+        for setting in settings if _is_sound(draft, cell) else ():
             try:
-                plan.config(cell, setting)
+                draft.config(cell, setting)
             except ConfigError as error:
                 problems += [one.within("study.tune") for one in error.problems]
     return problems
 
 
-def _is_sound(plan: "Plan", cell: "Cell") -> bool:
-    """Is the first setting of a cell right? If not, what is wrong with it is told already."""
+def _is_sound(draft: Draft, cell: Cell) -> bool:
+    """Return whether a cell's first setting is valid; its problems are reported elsewhere."""
     try:
-        plan.config(cell)
+        draft.config(cell)
     except ConfigError:
         return False
     return True
 
 
-def _of_search(plan: "Plan") -> Iterator[Problem]:
+def _of_search(draft: Draft) -> Iterator[Problem]:
     """Keys of a search that no run has."""
-    search = plan.settings.study.search
+    search = draft.settings.study.search
     if search is None:
         return
-    config = plan.config(plan.cells()[0]).plain()
+    config = draft.config(draft.cells()[0]).plain()
     for key in search.space:
         if not says(config, key):
             yield Problem("study.search.space", f"a run of this study has no key {key!r}", key)
 
 
-def _twins(plan: "Plan") -> list[Problem]:
+def _twins(draft: Draft) -> list[Problem]:
     """Arms that are one and the same: their runs could not be told apart."""
     problems: list[Problem] = []
-    for panel in plan.labels():
+    for panel in draft.labels():
         seen: dict[str, str] = {}
-        cells = [cell for cell in plan.cells() if cell.task == panel]
+        cells = [cell for cell in draft.cells() if cell.task == panel]
         for name in [cell.arm for cell in cells]:
-            config = repr(plan.config(plan.cell(panel, name)))
+            config = repr(draft.config(draft.cell(panel, name)))
             if config in seen:
                 rule = f"{seen[config]} and {name} have the same config on {panel}"
                 problems.append(Problem("study.arms", rule))
@@ -229,28 +234,28 @@ def _twins(plan: "Plan") -> list[Problem]:
     return problems
 
 
-def attributed(plan: "Plan", cell: "Cell", problem: Problem) -> Problem:
+def attributed(draft: Draft, cell: Cell, problem: Problem) -> Problem:
     """A problem of a cell under its arm, its panel or the setting of tuning that brought it."""
-    arm = plan.arms[cell.arm]
-    if _brings(arm.over(plan.study.variables), problem.key):
-        if all(one.name != arm.name for one in plan.settings.study.declared()):
-            return _of_typed(plan, arm.name, problem)
+    arm = draft.arms[cell.arm]
+    if _brings(arm.over(draft.study.variables), problem.key):
+        if all(one.name != arm.name for one in draft.settings.study.declared()):
+            return _of_typed(draft, arm.name, problem)
         told = problem.within("study.arms", arm.name)
         return told if arm.overlay is not None else replace(told, inside="")
-    only = len(plan.settings.study.panels) == 1 and problem.key.split(".")[0] == "task"
-    if not only and _brings(plan.panel(cell).overlay(), problem.key):
+    only = len(draft.settings.study.panels) == 1 and problem.key.split(".")[0] == "task"
+    if not only and _brings(draft.panel(cell).overlay(), problem.key):
         return replace(problem, key=f"study.panels.{cell.panel}.{problem.key}")
-    if _brings(nested(plan.settings.study.settings()[0]), problem.key):
+    if _brings(nested(draft.settings.study.settings()[0]), problem.key):
         return problem.within("study.tune")
     return problem
 
 
-def _of_typed(plan: "Plan", name: str, problem: Problem) -> Problem:
+def _of_typed(draft: Draft, name: str, problem: Problem) -> Problem:
     """A problem of an arm that the study does not declare: it may be the slip of one that it does.
 
     Such an arm is a bare value of the variable, typed for one call.
     """
-    known = [one.name for one in plan.settings.study.declared()]
+    known = [one.name for one in draft.settings.study.declared()]
     near = nearest_one(name, known)
     allowed = tuple(dict.fromkeys((*known, *problem.allowed))) if problem.allowed else ()
     return replace(
@@ -259,14 +264,14 @@ def _of_typed(plan: "Plan", name: str, problem: Problem) -> Problem:
 
 
 def _brings(overlay: Mapping[str, Any], key: str) -> bool:
-    """Does an overlay say this key, or the part of a config whose option it is?"""
+    """Return whether an overlay sets a key or the part whose option it is."""
     root, _, rest = key.partition(".")
     places = {key, f"{root}.{rest.partition('.')[0]}"} | (set() if root in PLAIN else {root})
     return any(says(overlay, place) for place in places)
 
 
 def says(overlay: Any, key: str) -> bool:
-    """Does nested data hold something under a dotted key?"""
+    """Return whether nested data has a dotted key."""
     for step in key.split("."):
         if not isinstance(overlay, dict) or step not in overlay:
             return False
@@ -282,11 +287,11 @@ FIELDS = {
 """The keys of the roots that hold no part with options of its own."""
 
 
-def key_problems(plan: "Plan") -> Iterator[Problem]:
+def key_problems(draft: Draft) -> Iterator[Problem]:
     """Keys that are declared to differ between arms, and that no run has."""
-    match = plan.settings.study.match
-    declared = [("variable", one) for one in plan.study.variables]
-    declared += [("study.also_differs", one) for one in plan.settings.study.also_differs]
+    match = draft.settings.study.match
+    declared = [("variable", one) for one in draft.study.variables]
+    declared += [("study.also_differs", one) for one in draft.settings.study.also_differs]
     declared += [("study.match.adjust", match.knob)] if match is not None else []
     for place, key in declared:
         root, _, rest = key.partition(".")
@@ -295,28 +300,28 @@ def key_problems(plan: "Plan") -> Iterator[Problem]:
         if asked not in known and (rest or root not in EXAMPLES):
             rule = f"no run has the key {key!r}"
             near = nearest_one(asked, known)
-            file = plan.study.file if place == "variable" else None
+            file = draft.study.file if place == "variable" else None
             yield Problem(place, rule, key, nearest=near, file=file and str(file))
 
 
-def knob_problems(plan: "Plan") -> list[Problem]:
+def knob_problems(draft: Draft) -> list[Problem]:
     """A knob that holds something else than a whole number in a run, or nothing at all."""
-    match = plan.settings.study.match
+    match = draft.settings.study.match
     if match is None:
         return []
-    values = [match.value_in(plan.config(cell)) for cell in plan.cells()]
+    values = [match.value_in(draft.config(cell)) for cell in draft.cells()]
     wrong = [one for one in values if one is not None and type(one) is not int]
     rule = f"a knob holds a whole number; {match.knob} is {wrong[0]!r}" if wrong else ""
     return [Problem("study.match.adjust", rule, match.knob)] if wrong else []
 
 
-def match_problems(plan: "Plan") -> list[Problem]:
-    """What is wrong with what is to be matched, before an arm is looked at."""
-    match, study = plan.settings.study.match, plan.settings.study
+def match_problems(draft: Draft) -> list[Problem]:
+    """The problems of `study.match` that do not depend on an arm."""
+    match, study = draft.settings.study.match, draft.settings.study
     if match is None:
         return []
     key, found = "study.match.adjust", list[Problem]()
-    if any(lies_under(one, (match.knob,)) or one == match.knob for one in plan.variables):
+    if any(lies_under(one, (match.knob,)) or one == match.knob for one in draft.variables):
         rule = f"{match.knob} is what the arms differ in; adjust another key"
         found.append(Problem(key, rule, match.knob))
     if any(match.knob in setting for setting in study.settings()):
@@ -325,8 +330,8 @@ def match_problems(plan: "Plan") -> list[Problem]:
     if match.knob.split(".")[0] not in ("encoder", "model", "training"):
         rule = f"a knob is a key of encoder, model or training; got {match.knob!r}"
         found.append(Problem(key, rule, match.knob))
-    names = [arm.name for arm in study.declared()] or list(plan.arms)
-    if plan.reference not in names:
-        rule = str(UnknownNameError("arm of this study", plan.reference, names))
+    names = [arm.name for arm in study.declared()] or list(draft.arms)
+    if draft.reference not in names:
+        rule = str(UnknownNameError("arm of this study", draft.reference, names))
         found.append(Problem("study.match.to", rule, match.to))
     return found

@@ -22,10 +22,7 @@ Place = Literal["before", "after", "after_renormalized"]
 
 
 def run_cut(
-    encoder: Encoder,
-    tokens: Tensor,
-    cuts: Sequence[Links | None],
-    place: Place = "before",
+    encoder: Encoder, tokens: Tensor, cuts: Sequence[Links | None], place: Place = "before"
 ) -> EncoderOutput:
     r"""The output of an encoder, whose attention weights are at hand, with links cut.
 
@@ -42,14 +39,10 @@ def run_cut(
     Source: Serrano and Smith 2019 (arXiv:1906.03731), who renormalize; without it, Michel et al.
     2019 (arXiv:1905.10650), whose masked heads keep their share.
 
-    Args:
-        encoder: Its attention has to be a softmax, which `explicit` can write out.
-        tokens: As in a call of the encoder.
-        cuts: The links to cut in each layer; None leaves a layer whole.
-        place: Where.
+    `cuts` holds an entry for each layer; None leaves a layer whole.
 
     Raises:
-        ValueError: If there is not one entry for each layer, or the attention has no such weights.
+        ValueError: If `cuts` has another length, or the attention is no softmax over keys.
     """
     check_cuttable(encoder)
     if len(cuts) != encoder.dims.n_layers:
@@ -66,11 +59,7 @@ def run_cut(
 
 
 def check_cuttable(encoder: object) -> None:
-    """Refuse a model whose links cannot be cut.
-
-    Raises:
-        ValueError: If it is no encoder of ours, or its attention is not a softmax over keys.
-    """
+    """Refuse with a ValueError what is no encoder of ours, or has no softmax over keys."""
     if not isinstance(encoder, Encoder):
         raise ValueError(
             f"links are cut in the attention of an encoder; got {type(encoder).__name__}"
@@ -85,13 +74,7 @@ def check_cuttable(encoder: object) -> None:
 
 
 class CutAttention(Attention):
-    """Stands in for the reference attention during one forward, and counts the layers.
-
-    Args:
-        whole: The attention without cuts.
-        cuts: The links to cut in each layer.
-        place: Where.
-    """
+    """Stands in for the reference attention `whole` during one forward, and counts the layers."""
 
     name = "cut"
 

@@ -15,10 +15,7 @@ from variants.encoder import Encoder
 
 
 def measure(
-    work: Work,
-    depths: Sequence[int] = (2, 4, 8, 16, 32),
-    uniform: bool = True,
-    models: int = 1,
+    work: Work, depths: Sequence[int] = (2, 4, 8, 16, 32), uniform: bool = True, models: int = 1
 ) -> Outcome:
     r"""Build the encoder of a run at several depths and look at its gradient, untrained.
 
@@ -34,13 +31,10 @@ def measure(
     Args:
         work: The run: its encoder but for `n_layers`, its task, `training.batch_size` sequences of
             each of `evaluation.test_lengths`.
-        depths: Numbers of layers.
+        depths: Numbers of layers, two or more.
         uniform: Whether all queries are zero, so that every token attends to all alike, as the
             theory has it.
         models: How many encoders of each depth are drawn, with a batch each.
-
-    Raises:
-        ConfigError: If there is no encoder or task, fewer than two depths, or no model.
     """
     _check(work, depths, models)
     outcome = Outcome()
@@ -104,11 +98,7 @@ def attend_to_all_alike(model: Encoder) -> None:
 
 
 def second_matrix(block: nn.Module) -> nn.Parameter:
-    """The matrix by which a block's feed-forward writes into the residual stream.
-
-    Raises:
-        ValueError: If the block has none.
-    """
+    """The matrix by which a block's feed-forward writes into the residual stream."""
     for name, parameter in block.named_parameters():
         if name.startswith("feedforward.") and name.endswith("to_model.weight"):
             return parameter

@@ -3,8 +3,9 @@
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Any, Literal
 
@@ -45,9 +46,9 @@ class Inputs:
     v: Heads
     upstream: Heads
 
-    def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> "Inputs":
-        """The same numbers in another dtype, elsewhere."""
-        return Inputs(*(one.to(device, dtype) for one in vars(self).values()))
+    def to(self, *target: Any) -> "Inputs":
+        """The same numbers in another dtype, or on a device."""
+        return Inputs(*(one.to(*target) for one in vars(self).values()))
 
 
 def measure(
@@ -94,16 +95,16 @@ def measure(
     )
     outcome = Outcome(parameters=0)
     for length in work.config.evaluation.test_lengths:
-        drawn = draw(work, (batch, n_heads, length, d_head), logit_scale).to(dtype, work.device)
-        with _only(kernel):
+        drawn = draw(work, (batch, n_heads, length, d_head), logit_scale).to(work.device, dtype)
+        with nullcontext() if kernel == "any" else sdpa_kernel([KERNELS[kernel]]):
             try:
                 outcome.scores += list(_measures(exact, ours, drawn, length))
             except RuntimeError as error:
                 if kernel == "any" or isinstance(error, torch.OutOfMemoryError):
                     raise
-                outcome.status, outcome.scores = "not_applicable", []
-                outcome.reason = f"torch has no {kernel} kernel for this: {_first_line(error)}"
-                return outcome
+                why = next(iter(str(error).splitlines()), type(error).__name__)
+                reason = f"torch has no {kernel} kernel for this: {why}"
+                return Outcome("not_applicable", reason, parameters=0)
         work.between_batches()
     return outcome
 
@@ -143,7 +144,7 @@ def draw(work: Work, shape: tuple[int, int, int, int], logit_scale: float) -> In
 
 
 def _measures(exact: Attend, ours: Attend, inputs: Inputs, length: int) -> Iterator[Measured]:
-    doubled = inputs.to(torch.float64, inputs.q.device)
+    doubled = inputs.to(torch.float64)
     reference, found = passed(exact, doubled), passed(ours, inputs)
     unit = roundoff(inputs.q.dtype)
     for name, right in reference.items():
@@ -154,19 +155,18 @@ def _measures(exact: Attend, ours: Attend, inputs: Inputs, length: int) -> Itera
             yield Measured("test", length, metric, right.numel(), value.item() / unit)
     weights = exact.weights(doubled.q, doubled.k)
     yield Measured("test", length, "entropy", weights.shape[0], entropy(weights, exact, length))
-    seconds = [_seconds(lambda: passed(ours, inputs), inputs.q.device) for _ in range(ROUNDS)]
-    yield Measured("test", length, "seconds", ROUNDS, median(seconds))
-    bytes_held = peak_bytes(lambda: passed(ours, inputs), inputs.q.device)
-    yield Measured("test", length, "mebibytes", 1, bytes_held / 2**20)
+    once, device = partial(passed, ours, inputs), inputs.q.device
+    seconds = median(_seconds(once, device) for _ in range(ROUNDS))
+    yield Measured("test", length, "seconds", ROUNDS, seconds)
+    yield Measured("test", length, "mebibytes", 1, peak_bytes(once, device) / 2**20)
 
 
 def passed(attend: Attend, inputs: Inputs) -> dict[str, Tensor]:
     """Output and gradients of one forward and backward pass."""
     leaves = [one.detach().clone().requires_grad_() for one in (inputs.q, inputs.k, inputs.v)]
     output = attend(*leaves)
-    gradients = torch.autograd.grad(output, leaves, inputs.upstream)
-    named = zip(("q_grad", "k_grad", "v_grad"), gradients, strict=True)
-    return {"forward": output.detach(), **dict(named)}
+    q, k, v = torch.autograd.grad(output, leaves, inputs.upstream)
+    return {"forward": output.detach(), "q_grad": q, "k_grad": k, "v_grad": v}
 
 
 def roundoff(dtype: torch.dtype) -> float:
@@ -187,24 +187,12 @@ def entropy(
 
 
 def _seconds(work: Callable[[], object], device: torch.device) -> float:
-    _finish(device)
+    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    wait()
     start = time.perf_counter()
     work()
-    _finish(device)
+    wait()
     return time.perf_counter() - start
-
-
-def _finish(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-
-
-def _only(kernel: Kernel) -> AbstractContextManager[Any]:
-    return nullcontext() if kernel == "any" else sdpa_kernel([KERNELS[kernel]])
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 class _Held(TorchDispatchMode):

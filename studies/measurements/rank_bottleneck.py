@@ -34,9 +34,6 @@ def measure(
         d_model: Width of the tokens; None: twice the longest tested length. The theorem needs
             one as large as the length.
         steps: Of L-BFGS, at most.
-
-    Raises:
-        ConfigError: If a width is missing or not positive, or d_model is less than a tested length.
     """
     lengths = work.config.evaluation.test_lengths
     width = _width_of_heads(work) if width is None else width
@@ -91,9 +88,8 @@ def fit(drawn: Drawn, width: int, generator: torch.Generator, steps: int) -> Flo
     start = torch.randn(2, d_model, width, generator=generator, dtype=torch.float64)
     # The variance of a product of q and k over √width is then 1.
     to_q, to_k = (start * d_model**-0.5).to(drawn.tokens.device)
-    parameters = [to_q.requires_grad_(), to_k.requires_grad_()]
     optimizer = torch.optim.LBFGS(
-        parameters,
+        [to_q.requires_grad_(), to_k.requires_grad_()],
         max_iter=steps,
         history_size=20,
         tolerance_grad=1e-12,
@@ -103,7 +99,8 @@ def fit(drawn: Drawn, width: int, generator: torch.Generator, steps: int) -> Flo
 
     def loss() -> Tensor:
         optimizer.zero_grad()
-        value = _cross_entropy(scores(drawn.tokens, to_q, to_k), drawn.target)
+        chances = scores(drawn.tokens, to_q, to_k).log_softmax(dim=-1)
+        value = -(drawn.target * chances).sum(dim=-1).mean()
         value.backward()
         return value
 
@@ -119,10 +116,6 @@ def scores(
     """The scores of one head without biases: q·k/√width."""
     q, k = tokens @ to_q, tokens @ to_k
     return einsum(q, k, "query width, key width -> query key") * q.shape[-1] ** -0.5
-
-
-def _cross_entropy(logits: Float[Tensor, "n n"], target: Float[Tensor, "n n"]) -> Tensor:
-    return -(target * logits.log_softmax(dim=-1)).sum(dim=-1).mean()
 
 
 def error(weights: Float[Tensor, "n n"], target: Float[Tensor, "n n"]) -> float:

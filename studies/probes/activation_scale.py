@@ -1,13 +1,13 @@
 """Activation scale: how large the residual stream is after each layer."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from studies.probes.probe import Probe, ProbeContext, blocks_of
-from studies.scoring import Measured
+from studies.scoring import Measured, hooked
 
 
 class ActivationScale(Probe):
@@ -18,14 +18,10 @@ class ActivationScale(Probe):
 
     Source: Xiong et al. 2020, lemma 2 (arXiv:2002.04745), on how the stream of a Pre-LN
     encoder grows with depth.
-
-    Args:
-        examples: Sequences of the batch.
-        steps: After which steps it is measured during training.
     """
 
-    name: ClassVar[str] = "activation_scale"
-    metrics: ClassVar[tuple[str, ...] | None] = ("activation_scale",)
+    name = "activation_scale"
+    metrics = ("activation_scale",)
 
     def __init__(self, examples: int = 64, steps: tuple[int, ...] = ()) -> None:
         super().__init__(steps)
@@ -40,19 +36,7 @@ class ActivationScale(Probe):
             states: Tensor = output[0] if isinstance(output, tuple) else output
             scales.append(states[batch.keep].double().square().mean().sqrt().item())
 
-        layers = dict.fromkeys(blocks_of(context.model, self.name))
-        handles = [layer.register_forward_hook(note) for layer in layers]
-        try:
+        with hooked(dict.fromkeys(blocks_of(context.model, self.name)), note):
             context.model(batch.tokens)
-        finally:
-            for handle in handles:
-                handle.remove()
         for layer, scale in enumerate(scales):
-            yield Measured(
-                "validation",
-                context.longest_trained,
-                "activation_scale",
-                self.examples,
-                scale,
-                bin=layer,
-            )
+            yield context.measured("activation_scale", self.examples, scale, layer)

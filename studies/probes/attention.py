@@ -1,10 +1,9 @@
 """Attention: how spread the weights of each layer are, and how far away they look."""
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
 
 import torch
-from einops import rearrange, repeat
+from einops import repeat
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -16,23 +15,15 @@ class Attention(Probe):
     r"""The entropy of the attention weights, their largest share, and where they lie.
 
     For each layer l as bin, averaged over heads and real queries: `attention_entropy`
-    $-\sum_k a_k \ln a_k$ in nats, and `attention_top` $\max_k a_k$. With `offsets`, for each layer
-    l `attention_offset.l`: the mean weight at key - query, with that offset as bin.
+    $-\sum_k a_k \ln a_k$ in nats, and `attention_top` $\max_k a_k$. With `offsets` above 0, for
+    each layer l `attention_offset.l`: the mean weight at key - query, with that offset as bin, on
+    both sides up to `offsets`.
 
     Source: Clark et al. 2019 (arXiv:1906.04341).
-
-    Args:
-        examples: Sequences of the batch, of the longest trained length.
-        offsets: Offsets up to this one, on both sides, are told apart; 0 leaves them out.
-        steps: After which steps it is measured during training.
     """
 
-    name: ClassVar[str] = "attention"
-    metrics: ClassVar[tuple[str, ...] | None] = (
-        "attention_entropy",
-        "attention_top",
-        "attention_offset",
-    )
+    name = "attention"
+    metrics = ("attention_entropy", "attention_top", "attention_offset")
 
     def __init__(self, examples: int = 32, offsets: int = 0, steps: tuple[int, ...] = ()) -> None:
         super().__init__(steps)
@@ -54,7 +45,7 @@ class Attention(Probe):
             top = found.double().amax(dim=-1)
             for metric, value in (("attention_entropy", entropy), ("attention_top", top)):
                 mean = _over_real(value, batch.keep)
-                yield self._told(context, metric, mean, layer)
+                yield context.measured(metric, self.examples, mean, layer)
             yield from self._at_offsets(context, layer, found.double(), batch.keep)
 
     def _at_offsets(
@@ -69,12 +60,8 @@ class Attention(Probe):
         for offset in range(-far, far + 1) if far else ():
             on = torch.diagonal(weights, offset, dim1=-2, dim2=-1)
             queries = keep[:, max(0, -offset) : seq - max(0, offset)]
-            yield self._told(context, f"attention_offset.{layer}", _over_real(on, queries), offset)
-
-    def _told(self, context: ProbeContext, metric: str, value: float, where: int) -> Measured:
-        return Measured(
-            "validation", context.longest_trained, metric, self.examples, value, bin=where
-        )
+            mean = _over_real(on, queries)
+            yield context.measured(f"attention_offset.{layer}", self.examples, mean, offset)
 
 
 def _over_real(
@@ -82,10 +69,4 @@ def _over_real(
 ) -> float:
     """The mean over heads and real queries."""
     real = repeat(keep, "batch query -> batch heads query", heads=values.shape[1])
-    return (
-        rearrange(values, "batch heads query -> (batch heads query)")[
-            rearrange(real, "batch heads query -> (batch heads query)")
-        ]
-        .mean()
-        .item()
-    )
+    return values[real].mean().item()

@@ -3,7 +3,6 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -22,25 +21,19 @@ class GradientNorms(Probe):
     model without `blocks`, the whole gradient without a bin.
 
     Source: Xiong et al. 2020, theorem 1 (arXiv:2002.04745), about the second matrix of the
-    feed-forward sublayer of the last layer; `only` with a part of its name singles it out.
-
-    Args:
-        only: A part that the names of the parameters have to contain; "" takes all.
-        examples: Sequences of the batch.
-        steps: After which steps it is measured during training.
+    feed-forward sublayer of the last layer; `only` with a part of its name singles it out, as
+    only parameters count whose names contain it.
     """
 
-    name: ClassVar[str] = "gradient_norms"
-    metrics: ClassVar[tuple[str, ...] | None] = ("gradient_norm",)
+    name = "gradient_norms"
+    metrics = ("gradient_norm",)
 
     def __init__(self, only: str = "", examples: int = 64, steps: tuple[int, ...] = ()) -> None:
         super().__init__(steps)
         self.only, self.examples = only, examples
 
     def measure(self, context: ProbeContext) -> Iterable[Measured]:
-        squares: dict[int | None, Tensor] = defaultdict(
-            lambda: torch.zeros((), dtype=torch.float64)
-        )
+        squares: dict[int | None, Tensor] = defaultdict(lambda: torch.zeros(()).double())
         named = {
             name: one
             for name, one in context.model.named_parameters()
@@ -57,11 +50,4 @@ class GradientNorms(Probe):
             if gradient is not None and (found or not layered):
                 squares[int(found[1]) if found else None] += gradient.double().square().sum().cpu()
         for layer, square in sorted(squares.items(), key=lambda pair: pair[0] or 0):
-            yield Measured(
-                "validation",
-                context.longest_trained,
-                "gradient_norm",
-                self.examples,
-                square.sqrt().item(),
-                bin=layer,
-            )
+            yield context.measured("gradient_norm", self.examples, square.sqrt().item(), layer)

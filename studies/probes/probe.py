@@ -3,7 +3,7 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -42,9 +42,7 @@ class ProbeContext:
     def batch(self, examples: int, length: int | None = None) -> Batch:
         """Sequences to look at, the same at every call and for every arm of a replicate.
 
-        Args:
-            examples: How many.
-            length: Of each; None: the longest trained length.
+        They have the longest trained length, unless another one is given.
         """
         length = self.longest_trained if length is None else length
         generator = self.seeds.generator("evaluation", "probe", length)
@@ -52,6 +50,10 @@ class ProbeContext:
         return Batch(
             drawn.tokens.to(self.device), drawn.targets.to(self.device), drawn.keep.to(self.device)
         )
+
+    def measured(self, metric: str, n: int, value: float, bin: int | None) -> Measured:
+        """A number of a batch of the longest trained length."""
+        return Measured("validation", self.longest_trained, metric, n, value, bin=bin)
 
     def answered(self, length: int) -> Iterator[tuple[Batch, Tensor, Tensor]]:
         """The test set of a length, batch by batch, with which answers are scored and right."""
@@ -73,8 +75,9 @@ class Probe(ABC):
     It is asked before the first step, after each of `steps`, and after the last one. What it
     measures before and during training becomes points of curves, `metric[bin]@length` by step;
     what it measures at the end becomes scores as well. The constructor takes the probe's own
-    options, with defaults and annotations; a config accepts exactly these. Most probes measure
-    the same at each of these moments: they define `measure` alone.
+    options, with defaults and annotations; a config accepts exactly these. `examples` is the size
+    of the batch that is looked at. Most probes measure the same at each of these moments: they
+    define `measure` alone.
 
     `metrics` names what it measures, without bins, so that a slip in a hypothesis is seen before
     any training; None: that is not told beforehand.
@@ -111,11 +114,7 @@ class Probe(ABC):
 
 
 def blocks_of(model: nn.Module, name: str) -> nn.ModuleList:
-    """The layers of a model.
-
-    Raises:
-        ValueError: If it has no `blocks`.
-    """
+    """The layers of a model; a ValueError where it has no `blocks`."""
     blocks = getattr(model, "blocks", None)
     if not isinstance(blocks, nn.ModuleList):
         raise ValueError(
@@ -125,22 +124,18 @@ def blocks_of(model: nn.Module, name: str) -> nn.ModuleList:
     return blocks
 
 
-Counts = Mapping[int, int]
-
-
 class ScoresByBin(Probe):
     """Accuracy at every tested length, apart for each bin that an answer may be in.
 
-    A length that the model refuses has no bins. Before the first step nothing is measured.
+    A length that the model refuses has no bins. Before the first step nothing is measured. The
+    only one of `metrics` names it.
     """
 
-    metric: ClassVar[str]
+    metrics: ClassVar[tuple[str]]
 
     @abstractmethod
-    def count(
-        self, context: ProbeContext, batch: Batch, scored: Tensor, right: Tensor
-    ) -> tuple[Counts, Counts]:
-        """How many answers of a batch are in each bin: of the scored ones, of the right ones."""
+    def bins(self, context: ProbeContext, batch: Batch, scored: Tensor) -> Tensor:
+        """The bin of each answer of a batch, in the shape of `scored`."""
 
     def before(self, context: ProbeContext) -> Iterable[Measured]:
         return ()
@@ -150,11 +145,11 @@ class ScoresByBin(Probe):
             asked, known = Counter[int](), Counter[int]()
             try:
                 for batch, scored, right in context.answered(length):
-                    of_scored, of_right = self.count(context, batch, scored, right)
-                    asked.update(of_scored)
-                    known.update(of_right)
+                    bins = self.bins(context, batch, scored)
+                    asked.update(bins[scored].tolist())
+                    known.update(bins[right].tolist())
             except BeyondTableError:
                 continue
             for at, n in sorted(asked.items()):
                 share = known[at] / n
-                yield Measured("test", length, self.metric, n, share, known[at], bin=at)
+                yield Measured("test", length, self.metrics[0], n, share, known[at], bin=at)

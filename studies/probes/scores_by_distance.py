@@ -1,13 +1,10 @@
 """Scores by link distance: how often an answer is right, by how far away its evidence lies."""
 
-from collections import Counter
-from typing import ClassVar
-
 import torch
 from einops import rearrange
 from torch import Tensor
 
-from studies.probes.probe import Counts, ProbeContext, ScoresByBin
+from studies.probes.probe import ProbeContext, ScoresByBin
 from studies.tasks.task import Batch
 
 
@@ -19,32 +16,19 @@ class ScoresByDistance(ScoresByBin):
     sequence, or one that tells no links, cannot be asked.
 
     Source: Liu et al. 2024 (arXiv:2307.03172), on how the place of the evidence decides.
-
-    Args:
-        steps: After which steps it is measured during training as well.
     """
 
-    name: ClassVar[str] = "scores_by_distance"
-    metrics: ClassVar[tuple[str, ...] | None] = ("accuracy_by_distance",)
-    metric: ClassVar[str] = "accuracy_by_distance"
+    name = "scores_by_distance"
+    metrics = ("accuracy_by_distance",)
 
-    def __init__(self, steps: tuple[int, ...] = ()) -> None:
-        super().__init__(steps)
-
-    def count(
-        self, context: ProbeContext, batch: Batch, scored: Tensor, right: Tensor
-    ) -> tuple[Counts, Counts]:
-        distance = self._distance(context, batch.tokens, scored)
-        return Counter(distance[scored].tolist()), Counter(distance[right].tolist())
-
-    def _distance(self, context: ProbeContext, tokens: Tensor, scored: Tensor) -> Tensor:
-        links = context.task.links(tokens)
+    def bins(self, context: ProbeContext, batch: Batch, scored: Tensor) -> Tensor:
+        links = context.task.links(batch.tokens)
         if links is None or scored.ndim != 2:
             raise ValueError(
                 f"{self.name} needs a task that tells the links of each token's answer; "
                 f"{context.task!r} does not; leave it out of evaluation.probes"
             )
-        index = torch.arange(tokens.shape[1])
+        index = torch.arange(batch.tokens.shape[1])
         query = rearrange(index, "query -> query 1")
         far = (query - rearrange(index, "key -> 1 key")).abs()
         return torch.where(links.cpu(), far, 0).amax(dim=-1).to(scored.device)

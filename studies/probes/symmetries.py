@@ -1,7 +1,6 @@
 """Symmetries: whether a model tells the order of its tokens, and left from right."""
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 import torch
 from einops import repeat
@@ -27,14 +26,10 @@ class Symmetries(Probe):
 
     Source: follows from the definitions; Haviv et al. 2022 (arXiv:2203.16634), section 5, has
     the first, Press et al. 2021 (arXiv:2108.12409) the bias.
-
-    Args:
-        examples: Sequences of the batch.
-        steps: After which steps it is measured during training.
     """
 
-    name: ClassVar[str] = "symmetries"
-    metrics: ClassVar[tuple[str, ...] | None] = ("permutation", "reflection")
+    name = "symmetries"
+    metrics = ("permutation", "reflection")
 
     def __init__(self, examples: int = 64, steps: tuple[int, ...] = ()) -> None:
         super().__init__(steps)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from store.aggregate import Interval, t_interval
 from studies.published.comparison import Ours, Pair, Tried, cells_of, claims_of, counts, pairs_of
-from studies.published.study import told
+from studies.published.study import POINT
 from studies.published.table import Cell, Published, load
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Item = str | Grid
 def write(console: "Console", results: "StudyResults", form: str) -> None:
     """Print the comparison, as "table" or as "markdown"."""
     one = _as_markdown if form == "markdown" else _on_console
-    for item in items(load(results.plan.study.name), results):
+    for item in items(load(results.plan.study), results):
         one(console, item)
 
 
@@ -42,9 +42,8 @@ def items(table: Published, results: "StudyResults") -> Iterator[Item]:
     pairs = pairs_of(table, ours)
     yield f"**{table.title}** ({table.source})"
     yield verdict(pairs, tried)
-    budget = results.plan.provenance.get("budget", "")
-    yield f"Budget {budget}. Different from the source:"
-    yield "\n".join(f"- {one}" for one in told(table, results.plan))
+    yield f"Budget {results.plan.budget}. Different from the source:"
+    yield "\n".join(note for note in results.plan.notes if note.startswith(POINT))
     for row in table.rows:
         if any(here == row for here, _ in ours):
             yield from _row(table, row, ours, [pair for pair in pairs if pair.row == row])

@@ -5,9 +5,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from registry.errors import UnknownNameError
+from studies.experiment.draft import Draft
 from studies.experiment.overlays import leaves, merge
 from studies.experiment.overrides import gather
-from studies.experiment.plan import Plan
 from studies.experiment.settings import Settings
 from studies.experiment.study import Budget, Study
 from studies.published.table import Budgeted, Published, load, ranges_written_out
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 PROGRAM = "studies.published"
 IN_PANELS = ("task", "encoder", "perform", "training", "evaluation")
+POINT = "- "
+"""How a difference from the source begins in the notes of a plan."""
+
 PAPER = "paper"
 """The budget that is the protocol of the source itself."""
 
@@ -64,11 +67,11 @@ def _show(form: str, console: "Console", results: "StudyResults") -> None:
     write(console, results, form)
 
 
-def _notes(plan: "Plan") -> Sequence[str]:
+def _notes(draft: Draft) -> Sequence[str]:
     """In what this call differs from its source, and what of that is not verified."""
-    table = load(plan.study.name)
+    table = load(draft.study.name)
     lines = [f"Different from the source, {table.source}:"]
-    lines += [f"- {one}" for one in told(table, plan)]
+    lines += [f"{POINT}{one}" for one in told(table, draft)]
     unverified = [claim.about for claim in table.claims if not claim.verified]
     if not table.verified:
         lines.append(f"† not verified at its source: {table.note}")
@@ -134,22 +137,22 @@ SHOWN = 4
 """Of a longer list only its ends are shown."""
 
 
-def told(table: Published, plan: Plan) -> list[str]:
+def told(table: Published, draft: Draft) -> list[str]:
     """What ours always does otherwise, then what this call does."""
-    return [*table.protocol.differences, *differences(table, plan)]
+    return [*table.protocol.differences, *differences(table, draft)]
 
 
-def differences(table: Published, plan: Plan) -> list[str]:
+def differences(table: Published, draft: Draft) -> list[str]:
     """Rows and arms that are left out, then every setting that is another than the source's."""
-    paper = gather(plan.study.budgets[PAPER].settings)
-    ours, theirs = dict(_leaves(plan.settings)), dict(_leaves(paper))
+    paper = gather(draft.study.budgets[PAPER].settings)
+    ours, theirs = dict(_leaves(draft.settings)), dict(_leaves(paper))
     lines = [
         f"{key}: {shown(ours.get(key))} here, {shown(theirs.get(key))} there"
         for key in (*ours, *(key for key in theirs if key not in ours))
         if ours.get(key) != theirs.get(key)
     ]
-    return [*_left_out("rows", table.runnable_rows(), plan.labels()),
-            *_left_out("columns", table.runnable_arms(), plan.arms), *lines]  # fmt: skip
+    return [*_left_out("rows", table.runnable_rows(), draft.labels()),
+            *_left_out("columns", table.runnable_arms(), draft.arms), *lines]  # fmt: skip
 
 
 def _left_out(what: str, every: Mapping[str, Any], here: Any) -> Iterator[str]:

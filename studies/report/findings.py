@@ -12,14 +12,14 @@ from studies.analysis.search import best, points
 from studies.analysis.summaries import overall
 from studies.analysis.verdicts import Frozen, verdicts
 from studies.experiment.freeze import SELECTION, frozen_for, kept_for
-from studies.report.provenance import command_of, differences, provenance, shared, sources
+from studies.experiment.study import Line
+from studies.report.provenance import command_of, differences, provenance, shared
 
 if TYPE_CHECKING:
     from studies.analysis.search import Point
     from studies.analysis.summaries import Overall
     from studies.analysis.verdicts import Verdict
     from studies.experiment.plan import Plan
-    from studies.experiment.study import Line
 
 NOTHING = Frozen((), ())
 """Where no protocol was frozen every hypothesis is exploratory."""
@@ -56,7 +56,7 @@ class Findings:
     command: str
     sources: list[str]
     selection: str = SELECTION["lowest"]
-    lines: list["Line"] = field(default_factory=list["Line"])
+    lines: list[Line] = field(default_factory=list[Line])
     overall: list["Overall"] = field(default_factory=list["Overall"])
     front: Front | None = None
 
@@ -68,19 +68,19 @@ def findings_of(plan: "Plan", storage: str, shown: str | None = None) -> Finding
         found = provenance(results, stored.environment, shown or storage)
     frozen = NOTHING if kept is None else frozen_for(plan, kept)
     return Findings(
-        study=plan.study.name,
-        question=plan.study.question,
-        about=plan.study.text,
+        study=plan.study,
+        question=plan.question,
+        about=plan.text,
         tasks=results.tasks,
         verdicts=verdicts(results, frozen),
-        threshold=plan.settings.study.threshold,
+        threshold=plan.protocol.threshold,
         differences=differences(plan),
         hyperparameters=shared(plan),
         provenance=found,
         command=command_of(results),
-        sources=sources(plan),
-        selection=SELECTION[plan.settings.study.ties],
-        lines=[line for run in results.runs for line in plan.study.lines(run)],
+        sources=list(plan.sources),
+        selection=SELECTION[plan.protocol.ties],
+        lines=[Line(**one) for run in results.runs for one in run.provenance.get("lines", ())],
         overall=overall(results),
         front=_front(results),
     )
@@ -88,5 +88,5 @@ def findings_of(plan: "Plan", storage: str, shown: str | None = None) -> Finding
 
 def _front(results: StudyResults) -> Front | None:
     """What the search of the study found, where it has one."""
-    search = results.plan.settings.study.search
+    search = results.plan.search
     return search and Front(search.objectives, points(results), best(results))

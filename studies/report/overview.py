@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from registry.errors import ConfigError, Problem
 from store.files import writing
 from store.results import Results
 from studies.analysis.sentences import ORDER, claims, counts, sentence
-from studies.cli.recall import plan_behind
+from studies.experiment.plan import Plan, latest_plan
 from studies.report.figures import effects, figures
 from studies.report.findings import Findings, findings_of
 from studies.report.numbers import plain
@@ -126,42 +127,28 @@ def entries(storages: Iterable[str], wanted: Sequence[str] = ()) -> list[Entry]:
         wanted: Names of studies; all where none is named.
 
     Raises:
-        ConfigError: If a stored call does not make a plan any more, or two databases hold one
-            study.
-        StoreError: If a database is missing.
+        ConfigError: If two databases hold one study.
+        StoreError: If a database is missing, or holds a study without its plan.
     """
     found: dict[str, tuple[str, Entry]] = {}
     for storage in storages:
-        results = Results(storage)
-        try:
-            names = [
-                name
-                for name in results.studies()
-                if (not wanted or name in wanted) and results.runs(study=name, phase=None)
-            ]
-            plans = [(plan_behind(name, results), _budget(name, results)) for name in names]
-        finally:
-            results.close()
-        for plan, budget in plans:
-            name = plan.study.name
+        with closing(Results(storage)) as results:
+            names = [one for one in results.studies() if not wanted or one in wanted]
+            plans = [latest_plan(results, one) for one in names]
+        for plan in plans:
+            name = plan.study
             if name in found:
                 rule = (
                     f"a study has one place on the page; {name} is in {found[name][0]} and in "
                     f"{storage}; leave one of them out"
                 )
                 raise ConfigError([Problem("--storage", rule)])
-            found[name] = storage, Entry(findings_of(plan, storage), budget, _expected(plan))
+            found[name] = storage, Entry(findings_of(plan, storage), plan.budget, _expected(plan))
     return [entry for _, entry in found.values()]
 
 
-def _budget(name: str, results: Results) -> str:
-    runs = results.runs(study=name, phase=None)
-    latest = max(runs, key=lambda run: (run.created_at, run.id))
-    return str(latest.provenance.get("budget", "unknown"))
-
-
-def _expected(plan: "Plan") -> int:
-    return len(plan.cells()) * plan.settings.study.seeds
+def _expected(plan: Plan) -> int:
+    return len(plan.cells()) * plan.protocol.seeds
 
 
 def write_overview(

@@ -10,7 +10,6 @@ from studies.analysis.printing import cost_rows
 from studies.analysis.results import StudyResults
 from studies.experiment.overlays import leaves
 from studies.experiment.plan import Cell, Plan
-from studies.training.settings import RunConfig
 
 MACHINE = ("python", "platform", "cpu", "threads")
 """The facts of an environment that a report names."""
@@ -54,39 +53,13 @@ def _commit(git: Mapping[str, Any]) -> str:
 
 def command_of(results: StudyResults) -> str:
     """What was typed for the latest of the runs."""
-    study, runs = results.plan.study, results.runs
+    plan, runs = results.plan, results.runs
     if not runs:
-        return study.program
+        return plan.program
     words = max(runs, key=lambda run: run.created_at).provenance.get("command", [])
-    if study.called and words and not words[0].startswith("-"):
-        # One of several that ran in turn is called by its name alone.
-        words = [study.name, *words[1:]]
-    return f"{study.launcher} {shlex.join(map(str, words))}".rstrip()
+    return f"{plan.launcher} {shlex.join(map(str, words))}".rstrip()
 
 
-def sources(plan: Plan) -> list[str]:
-    """The papers that the parts and tasks of the study name."""
-    found: dict[str, None] = {}
-    for cell in plan.cells():
-        for part in _classes(plan.config(cell)):
-            found |= dict.fromkeys(cited(part.__doc__ or ""))
-    return sorted(found)
-
-
-def _classes(config: RunConfig) -> Iterable[type]:
-    from registry.choices import Choice
-    from registry.registry import registry_of
-
-    holders = [("task", config.task)]
-    if config.encoder is not None:
-        kinds = type(config.encoder).model_fields
-        holders += [(kind, getattr(config.encoder, kind)) for kind in kinds]
-    for kind, chosen in holders:
-        if isinstance(chosen, Choice) and chosen.name.isidentifier():
-            yield registry_of(kind)[chosen.name]
-
-
-ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 ENTRY = re.compile(r"^@\w+\{.*?^\}$", re.DOTALL | re.MULTILINE)
 
 
@@ -102,11 +75,6 @@ def _number(entry: str) -> str:
     if found is None:
         raise ValueError(f"an entry has no eprint: {entry.splitlines()[0]}")
     return found[1]
-
-
-def cited(text: str) -> list[str]:
-    """The arXiv numbers in a text, in their order."""
-    return list(dict.fromkeys(ARXIV.findall(text)))
 
 
 def bibtex(sources: Iterable[str]) -> str:
@@ -129,26 +97,23 @@ def differences(plan: Plan) -> list[tuple[str, Mapping[str, Any]]]:
     first: dict[str, Cell] = {}
     for cell in plan.cells():
         first.setdefault(cell.arm, cell)
-    flat = {arm: dict(leaves(plan.config(cell).plain())) for arm, cell in first.items()}
-    changed = sorted({key for label in plan.labels() for key in _changed(plan, label)})
+    flat = {arm: dict(leaves(plan[cell].config)) for arm, cell in first.items()}
+    changed = sorted({key for label in plan.tasks for key in _changed(plan, label)})
     rows: list[tuple[str, Mapping[str, Any]]] = [
         (key, {arm: _shown(one.get(key)) for arm, one in flat.items()}) for key in changed
     ]
-    costs = {arm: cost_rows(plan.config(cell)) for arm, cell in first.items()}
+    costs = {arm: cost_rows(plan[cell].costs) for arm, cell in first.items()}
     heads = dict.fromkeys(head for one in costs.values() for head in one)
     rows += [(head, {arm: one.get(head, "") for arm, one in costs.items()}) for head in heads]
-    match = plan.settings.study.match
-    if match is not None:
-        reference = plan.reference
-        told = {arm: "reference" if arm == reference else "matched" for arm in first}
-        rows.append((f"matched: {match}", told))
+    if plan.match is not None:
+        told = {arm: "reference" if arm == plan.reference else "matched" for arm in first}
+        rows.append((f"matched: {plan.match}", told))
     return rows
 
 
 def _changed(plan: Plan, label: str) -> list[str]:
     """The keys in which arms of one panel differ; one without an encoder has none of its keys."""
-    here = [cell for cell in plan.cells() if cell.task == label]
-    flat = [dict(leaves(plan.config(cell).plain())) for cell in here]
+    flat = [dict(leaves(plan[cell].config)) for cell in plan.cells(label)]
     built = [one for one in flat if any(key.startswith(ENCODER) for key in one)]
     keys = {key for one in flat for key in one}
     return [
@@ -170,8 +135,8 @@ def _shown(value: Any) -> str:
 
 def shared(plan: Plan) -> dict[str, str]:
     """The settings that every run shares, under dotted keys."""
-    flat = [dict(leaves(plan.config(cell).plain())) for cell in plan.cells()]
-    tuned = {key for setting in plan.settings.study.settings() for key in setting}
+    flat = [dict(leaves(plan[cell].config)) for cell in plan.cells()]
+    tuned = {key for setting in plan.protocol.tried for key in setting}
     return {
         key: "none" if value is None else _shown(value)
         for key, value in flat[0].items()

@@ -68,23 +68,33 @@ def score_of_choice(
     return (counts.gather(1, best).sum() / counts.sum().clamp(min=1)).item()
 
 
-def tally(targets: Int[Tensor, "group answers"], n_classes: int) -> Int[Tensor, "group classes"]:
-    """How often each class is the answer in each group; unscored answers do not count."""
-    groups, answers = targets.shape
-    group = repeat(torch.arange(groups), "group -> group answers", answers=answers)
-    cells = (group * n_classes + targets)[targets != UNSCORED]
+def tally(
+    targets: Int[Tensor, "row answers"],
+    n_classes: int,
+    group: Int[Tensor, " row"] | None = None,
+    groups: int | None = None,
+) -> Int[Tensor, "group classes"]:
+    """How often each class is the answer in each group; unscored answers do not count.
+
+    Each row is a group of its own, unless `group` tells the number of its group.
+    """
+    group = torch.arange(len(targets)) if group is None else group
+    groups = len(targets) if groups is None else groups
+    cells = (rearrange(group * n_classes, "row -> row 1") + targets)[targets != UNSCORED]
     counts = torch.bincount(cells, minlength=groups * n_classes)
     return rearrange(counts, "(group classes) -> group classes", group=groups)
 
 
-def all_together(targets: Int[Tensor, "batch ..."]) -> Int[Tensor, "1 answers"]:
-    """One group of all answers."""
-    return rearrange(targets, "batch ... -> 1 (batch ...)")
-
-
-def by_output(targets: Int[Tensor, "batch ..."]) -> Int[Tensor, "output answers"]:
-    """One group an output index."""
-    return rearrange(targets, "batch ... -> (...) batch")
+def constant_and_index(
+    chosen_on: Int[Tensor, "chosen ..."], scored_on: Int[Tensor, "scored ..."], n_classes: int
+) -> tuple[float, float]:
+    """The floors of a constant and of the index, chosen on some answers and scored on others."""
+    constant, index = (
+        score_of_choice(rearrange(chosen_on, groups), rearrange(scored_on, groups), n_classes)
+        for groups in ("batch ... -> 1 (batch ...)", "batch ... -> (...) batch")
+    )
+    # A constant is also a choice for every index.
+    return constant, max(constant, index)
 
 
 def answers_of_rearrangements(
@@ -118,16 +128,8 @@ def score_of_bags(
         dim=0, return_inverse=True
     )
     labels = rearrange(targets, "batch ... -> batch (...)")
-    cells = rearrange(bag * n_classes, "batch -> batch 1") + labels
     chosen_on, scored_on = (
-        rearrange(
-            torch.bincount(
-                cells[half::2][labels[half::2] != UNSCORED], minlength=len(bags) * n_classes
-            ),
-            "(bag classes) -> bag classes",
-            bag=len(bags),
-        )
-        for half in (0, 1)
+        tally(labels[half::2], n_classes, bag[half::2], len(bags)) for half in (0, 1)
     )
     best = chosen_on.argmax(dim=1, keepdim=True)
     return scored_on.gather(1, best).sum().item() / max(scored_on.sum().item(), 1)
@@ -188,10 +190,8 @@ def draw_counts(
 def binomial(total: int, probability: float) -> Float[Tensor, " count"]:
     """The probabilities of 0..total successes."""
     counts = torch.arange(total + 1, dtype=torch.float64)
-    log_ways = torch.lgamma(torch.tensor(total + 1.0, dtype=torch.float64))
-    log_ways = log_ways - torch.lgamma(counts + 1) - torch.lgamma(total - counts + 1)
     odds = counts * math.log(probability) + (total - counts) * math.log1p(-probability)
-    return (log_ways + odds).exp()
+    return (log_choose(total, counts) + odds).exp()
 
 
 def chance_of_fall(
@@ -202,12 +202,16 @@ def chance_of_fall(
     By reflection it is $\binom{N}{d - m} / \binom{N}{d}$ with d steps down of N and depth m,
     and 1 where the walk ends that low anyway.
     """
-    rest = (down - depth).clamp(min=0)
-    log_ratio = _log_choose(up + down, rest) - _log_choose(up + down, down)
-    return torch.where(down - up >= depth, 1.0, log_ratio.exp() * (depth <= down))
+    log_ratio = log_choose(up + down, down - depth) - log_choose(up + down, down)
+    return torch.where(down - up >= depth, 1.0, log_ratio.exp())
 
 
-def _log_choose(
-    total: Float[Tensor, " walk"], chosen: Float[Tensor, "..."]
+def log_choose(
+    total: Float[Tensor, "..."] | int, chosen: Float[Tensor, "..."]
 ) -> Float[Tensor, "..."]:
-    return torch.lgamma(total + 1) - torch.lgamma(chosen + 1) - torch.lgamma(total - chosen + 1)
+    """The logarithm of the binomial coefficient, -inf where it is 0."""
+    total = torch.as_tensor(total, dtype=torch.float64)
+    possible = (chosen >= 0) & (chosen <= total)
+    chosen = torch.where(possible, chosen, 0.0)
+    log = torch.lgamma(total + 1) - torch.lgamma(chosen + 1) - torch.lgamma(total - chosen + 1)
+    return torch.where(possible, log, -math.inf)

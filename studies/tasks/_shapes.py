@@ -1,46 +1,112 @@
-"""Shapes that tasks share: one answer a sequence, a string of answers, one running text."""
+"""Shapes that tasks share: a lookup, one answer a sequence, a string of answers, a running text."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, Literal, get_args
 
 import torch
 from einops import rearrange, repeat
 from jaxtyping import Bool, Int
-from torch import Tensor
+from torch import Generator, Tensor
 from torch.nn import functional as F
 
 from studies.tasks._floors import UNSCORED, share_of_commonest
 from studies.tasks.task import (
-    Batch,
     Floors,
+    Links,
+    Symbols,
     Targets,
     Task,
-    check_alphabet,
+    Tokens,
     check_choice,
-    uniform_tokens,
-    whole,
+    check_least,
 )
 
-
-def with_empties(
-    symbols: Int[Tensor, "batch symbol"], empty: int, before: int = 0, after: int = 0
-) -> Int[Tensor, "batch seq"]:
-    """The symbols with empty tokens around them."""
-    return F.pad(symbols, (before, after), value=empty)
-
-
-def without_empties(tokens: Int[Tensor, "batch seq"], empty: int) -> Int[Tensor, "batch symbol"]:
-    """The symbols in their order, wherever the empty tokens are; each row has equally many."""
-    return rearrange(tokens[tokens != empty], "(batch symbol) -> batch symbol", batch=len(tokens))
+Answers = Int[Tensor, " batch"]
+Outputs = Int[Tensor, "batch output"]
+Needed = Bool[Tensor, "batch symbol"]
+Source = tuple[Tokens, Bool[Tensor, "batch seq"]]
+Copied = Int[Tensor, " output"]
+Prompt = Int[Tensor, "batch prompt"]
+Reply = Int[Tensor, "batch reply"]
 
 
-def at_empties(
-    tokens: Int[Tensor, "batch seq"], answers: Int[Tensor, "batch output"], empty: int
-) -> Int[Tensor, "batch seq"]:
-    """Targets that hold the answers at the empty tokens, in their order."""
-    targets = tokens.new_full(tokens.shape, UNSCORED)
-    targets[tokens == empty] = rearrange(answers, "batch output -> (batch output)")
-    return targets
+def uniform_floors(length: int, alphabet: int) -> Floors:
+    """Every answer is a uniform symbol; of a bag, its commonest symbol is the best guess."""
+    return Floors(1 / alphabet, 1 / alphabet, share_of_commonest(length, alphabet))
+
+
+def links_of_copies(tokens: Tokens, first: int, copied: Copied) -> Links:
+    """Links of the queries from `first` on to one key each, the same in every sequence."""
+    seq = tokens.shape[1]
+    links = torch.zeros(seq, seq, dtype=torch.bool, device=tokens.device)
+    links[first + torch.arange(len(copied)), copied] = True
+    return repeat(links, "query key -> batch query key", batch=len(tokens))
+
+
+def to_one_key(key: Int[Tensor, "batch query"], linked: Bool[Tensor, "batch query"]) -> Links:
+    """Links of the linked queries to one key each."""
+    keys = torch.arange(key.shape[1], device=key.device)
+    return (rearrange(key, "batch query -> batch query 1") == keys) & rearrange(
+        linked, "batch query -> batch query 1"
+    )
+
+
+class Lookup(Task):
+    """A task whose answer at a position is a token of the same sequence."""
+
+    readout = "tokens"
+    first_answer: int = 1
+    """The token id that is class 0."""
+
+    @abstractmethod
+    def source(self, tokens: Tokens) -> Source:
+        """The index of the token that each position asks for, and whether it asks for one."""
+
+    def solve(self, tokens: Tokens) -> Tokens:
+        source, scored = self.source(tokens)
+        return (tokens.gather(1, source) - self.first_answer).masked_fill(~scored, UNSCORED)
+
+    def links(self, tokens: Tokens) -> Links:
+        return to_one_key(*self.source(tokens))
+
+
+class Surrounded(Task):
+    """A task that puts identical empty tokens around its symbols, where it answers at these.
+
+    `words` spell the symbols in the order of their ids; a symbol without a word is a number.
+    """
+
+    words: Sequence[str] = ()
+
+    @abstractmethod
+    def empties(self, length: int) -> tuple[int, int]:
+        """How many empty tokens stand before and behind so many symbols."""
+
+    @property
+    def empty(self) -> int:
+        """The id of the empty token, where there is one."""
+        return self.n_symbols + 1
+
+    @property
+    def vocab_size(self) -> int:
+        return self.n_symbols + 1 + any(self.empties(self.min_length))
+
+    def seq(self, length: int) -> int:
+        return length + sum(self.empties(length))
+
+    def pose(self, symbols: Symbols) -> Tokens:
+        return F.pad(symbols, self.empties(symbols.shape[1]), value=self.empty)
+
+    def symbols(self, tokens: Tokens) -> Symbols:
+        """The symbols in their order, wherever the empty tokens are; each row has equally many."""
+        kept = tokens[tokens != self.empty]
+        return rearrange(kept, "(batch symbol) -> batch symbol", batch=len(tokens))
+
+    def spell(self, token: int) -> str:
+        if token == self.empty:
+            return "_"
+        return self.words[token - 1] if token <= len(self.words) else str(token)
 
 
 Place = Literal["first", "last", "mean", "prepended", "appended"]
@@ -51,7 +117,7 @@ AROUND: dict[str, tuple[int, int]] = {"prepended": (1, 0), "appended": (0, 1)}
 READOUTS = {"prepended": "first", "appended": "last"}
 
 
-class OneAnswer(Task):
+class OneAnswer(Surrounded):
     """A task with one answer a sequence, read at a place of choice.
 
     `answer_at` is "first" or "last" for that symbol itself, "mean" for the mean over all symbols,
@@ -66,68 +132,30 @@ class OneAnswer(Task):
         self.answer_at: Place = answer_at
         self.readout = READOUTS.get(answer_at, answer_at)
 
-    @property
     @abstractmethod
-    def n_symbols(self) -> int:
-        """The number of symbols, which have the ids 1..n_symbols."""
-
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> tuple[Int[Tensor, "batch symbol"], Int[Tensor, " batch"]]:
-        """Draw questions and their answers; by default of independent uniform symbols."""
-        symbols = uniform_tokens(generator, batch, length, self.n_symbols)
-        return symbols, self.answer(symbols)
-
-    @abstractmethod
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, " batch"]:
+    def answer(self, symbols: Symbols) -> Answers:
         """The exact answers to questions."""
 
-    def needs(self, symbols: Int[Tensor, "batch symbol"]) -> Bool[Tensor, "batch symbol"] | None:
+    def needs(self, symbols: Symbols) -> Needed | None:
         """Which symbols each answer needs; None where it hangs on all of them."""
         return None
 
-    @property
-    def empty(self) -> int:
-        """The id of the empty token, for the places that have one."""
-        return self.n_symbols + 1
+    def empties(self, length: int) -> tuple[int, int]:
+        return AROUND.get(self.answer_at, (0, 0))
 
-    @property
-    def vocab_size(self) -> int:
-        return self.n_symbols + 1 + (self.answer_at in AROUND)
+    def solve(self, tokens: Tokens) -> Targets:
+        return self.answer(self.symbols(tokens))
 
-    def seq(self, length: int) -> int:
-        return length + sum(AROUND.get(self.answer_at, (0, 0)))
-
-    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
-        self.check_length(length)
-        symbols, answers = self.draw(generator, batch, length)
-        return whole(self.pose(symbols), answers)
-
-    def pose(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch seq"]:
-        before, after = AROUND.get(self.answer_at, (0, 0))
-        return with_empties(symbols, self.empty, before, after)
-
-    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Targets:
-        return self.answer(self._symbols(tokens))
-
-    def links(self, tokens: Int[Tensor, "batch seq"]) -> Bool[Tensor, "batch query key"] | None:
-        needed = self.needs(self._symbols(tokens))
+    def links(self, tokens: Tokens) -> Links | None:
+        needed = self.needs(self.symbols(tokens))
         if needed is None or self.readout == "mean":
             return None
-        batch, seq = tokens.shape
-        links = torch.zeros(batch, seq, seq, dtype=torch.bool, device=tokens.device)
-        query = 0 if self.readout == "first" else seq - 1
-        links[:, query] = F.pad(needed, AROUND.get(self.answer_at, (0, 0)))
+        links = torch.zeros(*tokens.shape, tokens.shape[1], dtype=torch.bool, device=tokens.device)
+        links[:, 0 if self.readout == "first" else -1] = F.pad(needed, self.empties(0))
         return links
 
-    def spell(self, token: int) -> str:
-        return "_" if token == self.empty else str(token)
 
-    def _symbols(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch symbol"]:
-        return without_empties(tokens, self.empty) if self.answer_at in AROUND else tokens
-
-
-def both_ends(symbols: Int[Tensor, "batch symbol"]) -> Bool[Tensor, "batch symbol"]:
+def both_ends(symbols: Symbols) -> Needed:
     """The first and the last symbol."""
     ends = torch.zeros_like(symbols, dtype=torch.bool)
     ends[:, 0] = ends[:, -1] = True
@@ -137,7 +165,7 @@ def both_ends(symbols: Int[Tensor, "batch symbol"]) -> Bool[Tensor, "batch symbo
 StringPlace = Literal["in_place", "appended"]
 
 
-class AnswerString(Task):
+class AnswerString(Surrounded):
     """A task whose answer is a string of classes.
 
     `answer_at` is "in_place" for answer i at symbol i, or "appended" for answers at as many
@@ -146,98 +174,55 @@ class AnswerString(Task):
     """
 
     readout = "tokens"
-
-    def __init__(self, answer_at: StringPlace = "appended") -> None:
-        check_choice(self.name, "answer_at", answer_at, get_args(StringPlace))
-        self.answer_at: StringPlace = answer_at
-
-    @property
-    @abstractmethod
-    def n_symbols(self) -> int:
-        """The number of symbols, which have the ids 1..n_symbols."""
-
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> Int[Tensor, "batch symbol"]:
-        """Draw questions; by default of independent uniform symbols."""
-        return uniform_tokens(generator, batch, length, self.n_symbols)
+    answer_at: StringPlace = "appended"
 
     @abstractmethod
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
+    def answer(self, symbols: Symbols) -> Outputs:
         """The exact answers to questions, -100 behind the end of a string."""
 
     def outputs(self, length: int) -> int:
         """How many answers a question of this length has."""
         return length
 
-    def copied(self, length: int) -> Int[Tensor, " output"] | None:
+    def copied(self, length: int) -> Copied | None:
         """The index of the symbol that each answer repeats; None where it is no fixed one."""
         return None
 
-    @property
-    def empty(self) -> int:
-        """The id of the empty token."""
-        return self.n_symbols + 1
+    def empties(self, length: int) -> tuple[int, int]:
+        return (0, self.outputs(length) if self.answer_at == "appended" else 0)
 
-    @property
-    def vocab_size(self) -> int:
-        return self.n_symbols + 1 + (self.answer_at == "appended")
-
-    def seq(self, length: int) -> int:
-        return length + (self.outputs(length) if self.answer_at == "appended" else 0)
-
-    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
-        self.check_length(length)
-        tokens = self.pose(self.draw(generator, batch, length))
-        return whole(tokens, self.solve(tokens))
-
-    def pose(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch seq"]:
+    def solve(self, tokens: Tokens) -> Targets:
+        answers = self.answer(self.symbols(tokens))
         if self.answer_at == "in_place":
-            return symbols
-        return with_empties(symbols, self.empty, after=self.outputs(symbols.shape[1]))
+            return answers
+        targets = tokens.new_full(tokens.shape, UNSCORED)
+        targets[tokens == self.empty] = rearrange(answers, "batch output -> (batch output)")
+        return targets
 
-    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Targets:
-        if self.answer_at == "in_place":
-            return self.answer(tokens)
-        answers = self.answer(without_empties(tokens, self.empty))
-        return at_empties(tokens, answers, self.empty)
-
-    def links(self, tokens: Int[Tensor, "batch seq"]) -> Bool[Tensor, "batch query key"] | None:
-        appended = self.answer_at == "appended"
-        symbols = without_empties(tokens, self.empty) if appended else tokens
-        length, seq = symbols.shape[1], tokens.shape[1]
+    def links(self, tokens: Tokens) -> Links | None:
+        length = self.symbols(tokens).shape[1]
         copied = self.copied(length)
-        if copied is None:
-            return None
-        links = torch.zeros(seq, seq, dtype=torch.bool, device=tokens.device)
-        query = torch.arange(len(copied), device=tokens.device) + (length if appended else 0)
-        links[query, copied.to(tokens.device)] = True
-        return repeat(links, "query key -> batch query key", batch=len(tokens))
+        first = length if self.answer_at == "appended" else 0
+        return None if copied is None else links_of_copies(tokens, first, copied)
 
-    def spell(self, token: int) -> str:
-        return "_" if token == self.empty else str(token)
+    def examples(self, length: int, most: int, symbols: int) -> tuple[Symbols, Outputs]:
+        """Fixed questions with their answers, for floors that are counted; at most so many."""
+        generator = torch.Generator().manual_seed(0)
+        drawn = self.draw(generator, min(most, symbols // length), length)
+        return drawn, self.answer(drawn)
 
 
 class UniformString(AnswerString):
     """A task whose questions are independent uniform symbols, and its answers such symbols."""
 
     def __init__(self, alphabet: int, answer_at: StringPlace = "appended") -> None:
-        check_alphabet(self.name, alphabet)
-        self.alphabet = alphabet
-        super().__init__(answer_at)
-
-    @property
-    def n_symbols(self) -> int:
-        return self.alphabet
-
-    @property
-    def n_classes(self) -> int:
-        return self.alphabet
+        check_least(self.name, 2, alphabet=alphabet)
+        check_choice(self.name, "answer_at", answer_at, get_args(StringPlace))
+        self.alphabet = self.n_symbols = self.n_classes = alphabet
+        self.answer_at = answer_at
 
     def measure_floors(self, length: int) -> Floors:
-        """Every output is a uniform symbol; of a bag, its commonest symbol is the best guess."""
-        chance = 1 / self.alphabet
-        return Floors(chance, chance, share_of_commonest(length, self.alphabet))
+        return uniform_floors(length, self.alphabet)
 
 
 class Transcript(Task):
@@ -248,41 +233,30 @@ class Transcript(Task):
     right with the true symbols before each answer exactly where it is right when a model writes it
     greedily by itself, so exact match is that of greedy decoding.
 
-    Ids and classes: symbol s of 1..alphabet is class s - 1. Where a reply has two parts, a divider
-    comes next, then the end, which is a class but never a token; other tokens of the prompt follow.
+    Ids and classes: symbol s of 1..alphabet is class s - 1. Where a reply has two parts (`divided`)
+    a divider comes next, then the end, which is a class but never a token; other tokens of the
+    prompt follow. `specials` spell these; the last one is the separator.
     """
 
     readout = "tokens"
     causal: ClassVar[bool] = True
+    divided: bool = False
+    specials: Sequence[str]
 
     def __init__(self, alphabet: int) -> None:
-        self.alphabet = alphabet
+        check_least(self.name, 2, alphabet=alphabet)
+        self.alphabet = self.n_symbols = alphabet
 
-    @property
-    def divided(self) -> bool:
-        """Has a reply two parts, with a divider between them?"""
-        return False
-
-    @property
-    @abstractmethod
-    def specials(self) -> tuple[str, ...]:
-        """How the other tokens of the prompt are spelled; the last one is the separator."""
-
-    @abstractmethod
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> Int[Tensor, "batch symbol"]:
-        """Draw the symbols of questions."""
-
-    @abstractmethod
-    def prompt(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch prompt"]:
+    def prompt(self, symbols: Symbols) -> Prompt:
         """The prompt that asks about these symbols, with the separator."""
+        started = F.pad(symbols, (1, 0), value=self.special(0))
+        return F.pad(started, (0, 1), value=self.special(-1))
 
     @abstractmethod
-    def reply(self, prompt: Int[Tensor, "batch prompt"]) -> Int[Tensor, "batch reply"]:
+    def reply(self, prompt: Prompt) -> Reply:
         """The tokens of the reply, without its end."""
 
-    def copied(self, length: int) -> Int[Tensor, " reply"] | None:
+    def copied(self, length: int) -> Copied | None:
         """The index in a prompt of `length` tokens that each answer repeats, if it is the one."""
         return None
 
@@ -304,45 +278,32 @@ class Transcript(Task):
         return self.special(-1) + 1
 
     def seq(self, length: int) -> int:
-        return self.pose(self.draw(torch.Generator(), 1, length)).shape[1]
+        return self.pose(self.draw(Generator(), 1, length)).shape[1]
 
-    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
-        self.check_length(length)
-        tokens = self.pose(self.draw(generator, batch, length))
-        return whole(tokens, self.solve(tokens))
-
-    def pose(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch seq"]:
+    def pose(self, symbols: Symbols) -> Tokens:
         prompt = self.prompt(symbols)
         return torch.cat([prompt, self.reply(prompt)], dim=1)
 
-    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
-        prompt = self._prompt(tokens)
-        answers = self.reply(prompt) - 1
-        unscored = tokens.new_full((len(tokens), prompt.shape[1] - 1), UNSCORED)
-        end = tokens.new_full((len(tokens), 1), self.n_classes - 1)
-        return torch.cat([unscored, answers, end], dim=1)
+    def solve(self, tokens: Tokens) -> Tokens:
+        separator = self._separator(tokens)
+        answers = self.reply(tokens[:, : separator + 1]) - 1
+        unscored = F.pad(answers, (separator, 0), value=UNSCORED)
+        return F.pad(unscored, (0, 1), value=self.n_classes - 1)
 
-    def links(self, tokens: Int[Tensor, "batch seq"]) -> Bool[Tensor, "batch query key"] | None:
-        separator, seq = self._prompt(tokens).shape[1] - 1, tokens.shape[1]
+    def links(self, tokens: Tokens) -> Links | None:
+        separator = self._separator(tokens)
         copied = self.copied(separator + 1)
-        if copied is None:
-            return None
-        links = torch.zeros(seq, seq, dtype=torch.bool, device=tokens.device)
-        links[separator + torch.arange(len(copied)), copied] = True
-        return repeat(links, "query key -> batch query key", batch=len(tokens))
+        return None if copied is None else links_of_copies(tokens, separator, copied)
 
     def spell(self, token: int) -> str:
         if token <= self.alphabet:
             return str(token)
-        return (
-            "|"
-            if token == self.divider and self.divided
-            else self.specials[token - self.special(0)]
-        )
+        if self.divided and token == self.divider:
+            return "|"
+        return self.specials[token - self.special(0)]
 
-    def _prompt(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch prompt"]:
-        separator = int((tokens[0] == self.special(-1)).nonzero()[0])
-        return tokens[:, : separator + 1]
+    def _separator(self, tokens: Tokens) -> int:
+        return int((tokens[0] == self.special(-1)).nonzero()[0])
 
     def floors_of(self, symbols: int, of_bag: float) -> Floors:
         """The floors of a reply with so many symbols, each uniform on the alphabet.

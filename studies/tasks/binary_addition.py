@@ -1,23 +1,17 @@
 """Binary addition: the sum of two numbers written in bits."""
 
-from typing import ClassVar
-
 import torch
 from einops import rearrange
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from studies.tasks._bits import two_numbers
+from studies.tasks._bits import SIGN, STOP, TwoNumbers
 from studies.tasks._floors import UNSCORED, score_of_bags
-from studies.tasks._shapes import AnswerString
-from studies.tasks.task import Floors
-
-PLUS = 3
-STOP = 2
-"""The class that ends an answer."""
+from studies.tasks._shapes import Outputs
+from studies.tasks.task import Floors, Symbols
 
 
-class BinaryAddition(AnswerString):
+class BinaryAddition(TwoNumbers):
     """Give the sum of two numbers, lowest bit first, then a stop.
 
     >>> print(BinaryAddition().show([1, 1, 2, 3, 1, 2, 2, 1, 2]))
@@ -32,33 +26,13 @@ class BinaryAddition(AnswerString):
     Source: Delétang et al. 2022, binary addition (arXiv:2207.02098).
     """
 
-    name: ClassVar[str] = "binary_addition"
-    difficulty: ClassVar[tuple[str, ...]] = ("length",)
-
-    def __init__(self) -> None:
-        super().__init__()
-
-    @property
-    def n_symbols(self) -> int:
-        return 3
-
-    @property
-    def n_classes(self) -> int:
-        return 3
-
-    @property
-    def min_length(self) -> int:
-        return 3
+    name = "binary_addition"
+    words = "01+"
 
     def outputs(self, length: int) -> int:
         return length + 1
 
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> Int[Tensor, "batch symbol"]:
-        return two_numbers(generator, batch, length, PLUS)
-
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
+    def answer(self, symbols: Symbols) -> Outputs:
         first, second = _numbers(symbols)
         carry = torch.zeros_like(first[:, 0])
         digits: list[Tensor] = []
@@ -71,28 +45,21 @@ class BinaryAddition(AnswerString):
         bits = (output * answer).amax(dim=1, keepdim=True) + 1
         return answer.where(output < bits, STOP).masked_fill(output > bits, UNSCORED)
 
-    def spell(self, token: int) -> str:
-        return ("", "0", "1", "+", "_")[token]
-
     def measure_floors(self, length: int) -> Floors:
         """The constant and the index from the law of each bit, the bag from drawn sequences."""
         hits = _bit_laws(length)
         scored = hits.sum()
         constant = (hits.sum(dim=1).amax() / scored).item()
         index = (hits.amax(dim=0).sum() / scored).item()
-        generator = torch.Generator().manual_seed(0)
-        symbols = self.draw(generator, min(16_384, 2**21 // length), length)
-        bag = score_of_bags(symbols, self.answer(symbols), self.n_classes)
+        bag = score_of_bags(*self.examples(length, 16_384, 2**21), self.n_classes)
         return Floors(constant, index, max(constant, bag))
 
 
-def _numbers(
-    symbols: Int[Tensor, "batch symbol"],
-) -> tuple[Int[Tensor, "batch symbol"], Int[Tensor, "batch symbol"]]:
+def _numbers(symbols: Symbols) -> tuple[Symbols, Symbols]:
     """The bits of both numbers, lowest first, filled up with zeros."""
     length = symbols.shape[1]
     index = torch.arange(length, device=symbols.device)
-    plus = (symbols == PLUS).long().argmax(dim=1, keepdim=True)
+    plus = (symbols == SIGN).long().argmax(dim=1, keepdim=True)
     behind = plus + 1 + index
     second = symbols.gather(1, behind.clamp(max=length - 1)) - 1
     return (symbols - 1).where(index < plus, 0), second.where(behind < length, 0)

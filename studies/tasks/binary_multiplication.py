@@ -1,28 +1,14 @@
 """Binary multiplication: the product of two numbers written in bits."""
 
-from typing import ClassVar
-
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
-from studies.tasks._bits import number_of, to_bits, two_numbers
-from studies.tasks._floors import (
-    UNSCORED,
-    all_together,
-    by_output,
-    score_of_bags,
-    score_of_choice,
-)
-from studies.tasks._shapes import AnswerString
-from studies.tasks.task import Floors
-
-TIMES = 3
-STOP = 2
-"""The class that ends an answer."""
+from studies.tasks._bits import SIGN, STOP, TwoNumbers, number_of, to_bits
+from studies.tasks._floors import UNSCORED, constant_and_index, score_of_bags
+from studies.tasks._shapes import Outputs
+from studies.tasks.task import Floors, Symbols
 
 
-class BinaryMultiplication(AnswerString):
+class BinaryMultiplication(TwoNumbers):
     """Give the product of two numbers, lowest bit first, then a stop.
 
     >>> print(BinaryMultiplication().show([1, 1, 2, 3, 1, 2, 2, 1, 2]))
@@ -37,54 +23,25 @@ class BinaryMultiplication(AnswerString):
     Source: Delétang et al. 2022, binary multiplication (arXiv:2207.02098).
     """
 
-    name: ClassVar[str] = "binary_multiplication"
-    difficulty: ClassVar[tuple[str, ...]] = ("length",)
+    name = "binary_multiplication"
+    words = "01*"
 
-    def __init__(self) -> None:
-        super().__init__()
-
-    @property
-    def n_symbols(self) -> int:
-        return 3
-
-    @property
-    def n_classes(self) -> int:
-        return 3
-
-    @property
-    def min_length(self) -> int:
-        return 3
-
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> Int[Tensor, "batch symbol"]:
-        return two_numbers(generator, batch, length, TIMES)
-
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
+    def answer(self, symbols: Symbols) -> Outputs:
         length = symbols.shape[1]
         answers = [_product(row, length) for row in symbols.tolist()]
         return torch.tensor(answers, device=symbols.device)
 
-    def spell(self, token: int) -> str:
-        return ("", "0", "1", "*", "_")[token]
-
     def measure_floors(self, length: int) -> Floors:
         """Counted on drawn sequences: chosen on half of them, scored on the other half."""
-        generator = torch.Generator().manual_seed(0)
-        symbols = self.draw(generator, min(4096, 2**20 // length), length)
-        answers = self.answer(symbols)
-        chosen, scored = answers[0::2], answers[1::2]
-        constant, index = (
-            score_of_choice(arrange(chosen), arrange(scored), self.n_classes)
-            for arrange in (all_together, by_output)
-        )
+        symbols, answers = self.examples(length, 4096, 2**20)
+        constant, index = constant_and_index(answers[0::2], answers[1::2], self.n_classes)
         bag = score_of_bags(symbols, answers, self.n_classes)
-        return Floors(constant, max(constant, index), max(constant, bag))
+        return Floors(constant, index, max(constant, bag))
 
 
 def _product(row: list[int], length: int) -> list[int]:
     """The answer to one question, as long as the question."""
-    sign = row.index(TIMES) if TIMES in row else length
+    sign = row.index(SIGN) if SIGN in row else length
     first, second = ([token - 1 for token in part] for part in (row[:sign], row[sign + 1 :]))
     product = number_of(first[::-1] or [0]) * number_of(second[::-1] or [0])
     answer = [*to_bits(product, 1)[::-1], STOP]

@@ -1,16 +1,12 @@
 """Bucket sort: the sequence in order of its symbols."""
 
-from typing import ClassVar
-
 import torch
 from einops import rearrange
-from jaxtyping import Int
 from scipy.special import bdtrc
-from torch import Tensor
 
 from studies.tasks._floors import share_of_commonest
-from studies.tasks._shapes import StringPlace, UniformString
-from studies.tasks.task import Floors
+from studies.tasks._shapes import Outputs, StringPlace, UniformString
+from studies.tasks.task import Floors, Symbols
 
 
 class BucketSort(UniformString):
@@ -28,22 +24,15 @@ class BucketSort(UniformString):
     read skill and exact match rather than accuracy. With appended answers it is the source's task.
 
     Source: Delétang et al. 2022, bucket sort (arXiv:2207.02098).
-
-    Raises:
-        ValueError: If the alphabet is below 2, or there is no such place to answer at.
     """
 
-    name: ClassVar[str] = "bucket_sort"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "answer_at", "length")
+    name = "bucket_sort"
+    min_length = 2
 
     def __init__(self, alphabet: int = 5, answer_at: StringPlace = "in_place") -> None:
         super().__init__(alphabet, answer_at)
 
-    @property
-    def min_length(self) -> int:
-        return 2
-
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
+    def answer(self, symbols: Symbols) -> Outputs:
         return symbols.sort(dim=1).values - 1
 
     def measure_floors(self, length: int) -> Floors:

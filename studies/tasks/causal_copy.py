@@ -1,16 +1,15 @@
 """Causal copy: a string written again, in a language model's way."""
 
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from einops import repeat
-from jaxtyping import Int
-from torch import Tensor
+from torch import Generator
 from torch.nn import functional as F
 
 from studies.tasks._floors import share_of_commonest
-from studies.tasks._shapes import Transcript
-from studies.tasks.task import Floors, check_alphabet, check_choice, uniform_tokens
+from studies.tasks._shapes import Copied, Prompt, Reply, Transcript
+from studies.tasks.task import Floors, Symbols, check_choice, uniform_tokens
 
 Form = Literal["random", "one_symbol", "replace"]
 
@@ -37,35 +36,22 @@ class CausalCopy(Transcript):
     Source: Kazemnejad et al. 2023 (arXiv:2305.19466): 4 to 20 symbols, of 100 in random strings;
     for the other forms as many as they needed for distinct examples. Words stand for one token.
     The binary alphabet is the repeat copy of Huang et al. 2024 (arXiv:2410.02140).
-
-    Raises:
-        ValueError: If the alphabet is below 2, or there is no such form or number of times.
     """
 
-    name: ClassVar[str] = "causal_copy"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "form", "times", "length")
+    name = "causal_copy"
 
     def __init__(
         self, alphabet: int = 100, form: Form = "random", times: Literal[1, 2] = 1
     ) -> None:
-        check_alphabet(self.name, alphabet)
+        super().__init__(alphabet)
         check_choice(self.name, "form", form, get_args(Form))
         check_choice(self.name, "times", times, (1, 2))
         self.form: Form = form
         self.times: Literal[1, 2] = times
-        super().__init__(alphabet)
+        self.divided = form == "random" and times == 2
+        self.specials = ("replace", "with", "in", ":") if form == "replace" else ("copy", ":")
 
-    @property
-    def divided(self) -> bool:
-        return self.form == "random" and self.times == 2
-
-    @property
-    def specials(self) -> tuple[str, ...]:
-        return ("replace", "with", "in", ":") if self.form == "replace" else ("copy", ":")
-
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> Int[Tensor, "batch symbol"]:
+    def draw(self, generator: Generator, batch: int, length: int) -> Symbols:
         if self.form == "random":
             return uniform_tokens(generator, batch, length, self.alphabet)
         symbol = uniform_tokens(generator, batch, 1, self.alphabet)
@@ -76,17 +62,14 @@ class CausalCopy(Transcript):
         string = repeat(symbol, "batch 1 -> batch length", length=length)
         return torch.cat([symbol, other, string], dim=1)
 
-    def prompt(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch prompt"]:
-        words = [
-            symbols.new_full((len(symbols), 1), self.special(number))
-            for number in range(len(self.specials))
-        ]
+    def prompt(self, symbols: Symbols) -> Prompt:
         if self.form != "replace":
-            return torch.cat([words[0], symbols, words[1]], dim=1)
+            return super().prompt(symbols)
         old, new, string = symbols[:, :1], symbols[:, 1:2], symbols[:, 2:]
+        words = [torch.full_like(old, self.special(number)) for number in range(4)]
         return torch.cat([words[0], old, words[1], new, words[2], string, words[3]], dim=1)
 
-    def reply(self, prompt: Int[Tensor, "batch prompt"]) -> Int[Tensor, "batch reply"]:
+    def reply(self, prompt: Prompt) -> Reply:
         if self.form == "replace":
             return repeat(
                 prompt[:, 3], "batch -> batch length", length=self.times * (prompt.shape[1] - 6)
@@ -96,7 +79,7 @@ class CausalCopy(Transcript):
             return torch.cat([F.pad(string, (0, 1), value=self.divider), string], dim=1)
         return repeat(string, "batch symbol -> batch (times symbol)", times=self.times)
 
-    def copied(self, length: int) -> Int[Tensor, " reply"] | None:
+    def copied(self, length: int) -> Copied | None:
         if self.form == "replace":
             return torch.full((self.times * (length - 6),), 3)
         return torch.arange(1, length - 1) if (self.form, self.times) == ("random", 1) else None

@@ -1,15 +1,13 @@
 """Causal reverse: a string written backwards, in a language model's way."""
 
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 from torch.nn import functional as F
 
 from studies.tasks._floors import share_of_commonest
-from studies.tasks._shapes import Transcript
-from studies.tasks.task import Floors, check_alphabet, check_choice, uniform_tokens
+from studies.tasks._shapes import Copied, Prompt, Reply, Transcript
+from studies.tasks.task import Floors, check_choice
 
 Then = Literal["end", "again", "back"]
 
@@ -30,38 +28,18 @@ class CausalReverse(Transcript):
 
     Source: Kazemnejad et al. 2023 (arXiv:2305.19466): 4 to 20 symbols of 100. Words stand for one
     token.
-
-    Raises:
-        ValueError: If the alphabet is below 2, or nothing of that kind comes then.
     """
 
-    name: ClassVar[str] = "causal_reverse"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "then", "length")
+    name = "causal_reverse"
+    specials = ("reverse", ":")
 
     def __init__(self, alphabet: int = 100, then: Then = "end") -> None:
-        check_alphabet(self.name, alphabet)
+        super().__init__(alphabet)
         check_choice(self.name, "then", then, get_args(Then))
         self.then: Then = then
-        super().__init__(alphabet)
+        self.divided = then != "end"
 
-    @property
-    def divided(self) -> bool:
-        return self.then != "end"
-
-    @property
-    def specials(self) -> tuple[str, ...]:
-        return ("reverse", ":")
-
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> Int[Tensor, "batch symbol"]:
-        return uniform_tokens(generator, batch, length, self.alphabet)
-
-    def prompt(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch prompt"]:
-        started = F.pad(symbols, (1, 0), value=self.special(0))
-        return F.pad(started, (0, 1), value=self.special(1))
-
-    def reply(self, prompt: Int[Tensor, "batch prompt"]) -> Int[Tensor, "batch reply"]:
+    def reply(self, prompt: Prompt) -> Reply:
         string = prompt[:, 1:-1]
         turned = string.flip(1)
         if not self.divided:
@@ -69,7 +47,7 @@ class CausalReverse(Transcript):
         second = turned if self.then == "again" else string
         return torch.cat([F.pad(turned, (0, 1), value=self.divider), second], dim=1)
 
-    def copied(self, length: int) -> Int[Tensor, " reply"] | None:
+    def copied(self, length: int) -> Copied | None:
         return None if self.divided else torch.arange(length - 2, 0, -1)
 
     def measure_floors(self, length: int) -> Floors:

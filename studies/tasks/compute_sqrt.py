@@ -1,16 +1,14 @@
 """Compute square root: the integer square root of a number written in bits."""
 
 import math
-from typing import ClassVar
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
+from torch import Generator
 
-from studies.tasks._bits import number_of, to_bits, uniform_nonzero
+from studies.tasks._bits import number_of, to_bits
 from studies.tasks._floors import score_of_bags
-from studies.tasks._shapes import AnswerString
-from studies.tasks.task import Floors
+from studies.tasks._shapes import AnswerString, Outputs
+from studies.tasks.task import Floors, Symbols
 
 
 class ComputeSqrt(AnswerString):
@@ -26,35 +24,24 @@ class ComputeSqrt(AnswerString):
     Source: Delétang et al. 2022, compute sqrt (arXiv:2207.02098).
     """
 
-    name: ClassVar[str] = "compute_sqrt"
-    difficulty: ClassVar[tuple[str, ...]] = ("length",)
-
-    def __init__(self) -> None:
-        super().__init__()
-
-    @property
-    def n_symbols(self) -> int:
-        return 2
-
-    @property
-    def n_classes(self) -> int:
-        return 2
+    name = "compute_sqrt"
+    n_symbols, n_classes = 2, 2
+    words = "01"
 
     def outputs(self, length: int) -> int:
         return (length + 1) // 2
 
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> Int[Tensor, "batch symbol"]:
-        return uniform_nonzero(generator, batch, length)
+    def draw(self, generator: Generator, batch: int, length: int) -> Symbols:
+        """Bits of uniform numbers other than 0."""
+        drawn = torch.ones(batch, length, dtype=torch.long)
+        while (again := (drawn == 1).all(dim=1)).any():
+            drawn[again] = torch.randint(1, 3, (int(again.sum()), length), generator=generator)
+        return drawn
 
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
+    def answer(self, symbols: Symbols) -> Outputs:
         size = self.outputs(symbols.shape[1])
         roots = [math.isqrt(number_of(row)) for row in (symbols - 1).tolist()]
         return torch.tensor([to_bits(root, size) for root in roots], device=symbols.device)
-
-    def spell(self, token: int) -> str:
-        return ("", "0", "1", "_")[token]
 
     def measure_floors(self, length: int) -> Floors:
         r"""The constant and the index from the law of each bit, the bag from drawn numbers.
@@ -65,10 +52,8 @@ class ComputeSqrt(AnswerString):
         ones = [_numbers_with(bit, length) / (2**length - 1) for bit in range(self.outputs(length))]
         share = sum(ones) / len(ones)
         index = sum(max(one, 1 - one) for one in ones) / len(ones)
-        generator = torch.Generator().manual_seed(0)
-        symbols = self.draw(generator, min(4096, 2**20 // length), length)
         constant = max(share, 1 - share)
-        bag = score_of_bags(symbols, self.answer(symbols), self.n_classes)
+        bag = score_of_bags(*self.examples(length, 4096, 2**20), self.n_classes)
         return Floors(constant, index, max(constant, bag))
 
 

@@ -1,20 +1,21 @@
 """Copy: the symbols before a marker again, behind it."""
 
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from einops import rearrange
-from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from jaxtyping import Float
+from torch import Generator, Tensor
 
 from studies.tasks._floors import draw_counts
-from studies.tasks.task import Batch, Floors, Task, check_alphabet, check_choice, to_one_key, whole
+from studies.tasks._shapes import Lookup, Source, to_one_key
+from studies.tasks.task import Floors, Links, Tokens, check_choice, check_least
 
 Longest = Literal["context", "half"]
 BAGS = 32_768
 
 
-class Copy(Task):
+class Copy(Lookup):
     """Give the sequence with the blanks behind its marker filled by what stands before it.
 
     >>> print(Copy().show([1, 7, 2, 10, 11, 11, 11, 11, 11, 11]))
@@ -29,56 +30,42 @@ class Copy(Task):
     Source: the copy task of github.com/peluche/self-attention, digits 1 to 9, T = 10, exact match
     over all positions. Its examples have up to 7 symbols and copies that are cut off; an older
     notebook of it draws them as "half".
-
-    Raises:
-        ValueError: If the alphabet is below 2, or there is no such longest copy.
     """
 
-    name: ClassVar[str] = "copy"
-    readout = "tokens"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "longest", "length")
+    name = "copy"
 
     def __init__(self, alphabet: int = 9, longest: Longest = "context") -> None:
-        check_alphabet(self.name, alphabet)
+        check_least(self.name, 2, alphabet=alphabet)
         check_choice(self.name, "longest", longest, get_args(Longest))
         self.alphabet = alphabet
         self.longest: Longest = longest
+        self.n_symbols = self.n_classes = alphabet + 2
+        self.min_length = 3 if longest == "context" else 4
 
     @property
     def marker(self) -> int:
         """The id of the marker; the next one is the blank's."""
         return self.alphabet + 1
 
-    @property
-    def vocab_size(self) -> int:
-        return self.alphabet + 3
-
-    @property
-    def n_classes(self) -> int:
-        return self.alphabet + 2
-
-    @property
-    def min_length(self) -> int:
-        return 3 if self.longest == "context" else 4
-
-    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
-        self.check_length(length)
+    def draw(self, generator: Generator, batch: int, length: int) -> Tokens:
         number = torch.randint(1, self._most(length) + 1, (batch, 1), generator=generator)
         symbols = torch.randint(1, self.alphabet + 1, (batch, length), generator=generator)
         index = torch.arange(length)
-        tokens = symbols.where(index < number, self.marker + (index > number).long())
-        return whole(tokens, self.solve(tokens))
+        return symbols.where(index < number, self.marker + (index > number).long())
 
-    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
-        source, copied = self._copied(tokens)
-        return tokens.gather(1, source).where(copied, tokens) - 1
+    def source(self, tokens: Tokens) -> Source:
+        """The original of a copy; any other token asks for itself."""
+        index = torch.arange(tokens.shape[1], device=tokens.device)
+        number = (tokens == self.marker).long().argmax(dim=1, keepdim=True)
+        original = index - number - 1
+        copied = (original >= 0) & (original < number)
+        return original.where(copied, index), torch.ones_like(copied)
 
-    def links(self, tokens: Int[Tensor, "batch seq"]) -> Bool[Tensor, "batch query key"]:
+    def links(self, tokens: Tokens) -> Links:
         """A given token needs itself, a copy its original, a blank that stays no one token."""
-        source, copied = self._copied(tokens)
-        own = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
-        given = tokens <= self.marker
-        return to_one_key(source, copied) | to_one_key(own, given)
+        source, _ = self.source(tokens)
+        own = torch.arange(tokens.shape[1], device=tokens.device)
+        return to_one_key(source, (source != own) | (tokens <= self.marker))
 
     def spell(self, token: int) -> str:
         return {self.marker: ">", self.marker + 1: "_"}.get(token) or str(token)
@@ -111,15 +98,6 @@ class Copy(Task):
 
     def _most(self, length: int) -> int:
         return length - 2 if self.longest == "context" else length // 2 - 1
-
-    def _copied(
-        self, tokens: Int[Tensor, "batch seq"]
-    ) -> tuple[Int[Tensor, "batch seq"], Bool[Tensor, "batch seq"]]:
-        """The index that each position would copy, and whether it does."""
-        index = torch.arange(tokens.shape[1], device=tokens.device)
-        number = (tokens == self.marker).long().argmax(dim=1, keepdim=True)
-        source = index - number - 1
-        return source.clamp(min=0), (source >= 0) & (source < number)
 
 
 def _parts(

@@ -1,15 +1,12 @@
 """Cycle navigation: where does a walk on a circle end?"""
 
 import math
-from typing import ClassVar
 
 import torch
 from einops import rearrange, reduce
-from jaxtyping import Int
-from torch import Tensor
 
-from studies.tasks._shapes import OneAnswer, Place
-from studies.tasks.task import Floors
+from studies.tasks._shapes import Answers, OneAnswer, Place
+from studies.tasks.task import Floors, Symbols, check_least
 
 
 class CycleNavigation(OneAnswer):
@@ -26,36 +23,19 @@ class CycleNavigation(OneAnswer):
     steps does not matter, but all of them do.
 
     Source: Delétang et al. 2022, cycle navigation (arXiv:2207.02098): 5 states.
-
-    Raises:
-        ValueError: If there are fewer than 2 states, or there is no such place to answer at.
     """
 
-    name: ClassVar[str] = "cycle_navigation"
-    difficulty: ClassVar[tuple[str, ...]] = ("states", "answer_at", "length")
+    name = "cycle_navigation"
+    n_symbols = 3
+    words = "-0+"
 
     def __init__(self, states: int = 5, answer_at: Place = "appended") -> None:
-        if states < 2:
-            raise ValueError(
-                f"cycle_navigation needs states to tell apart, so states must be at least 2; "
-                f"got states={states}; ask for 5, say"
-            )
-        self.states = states
+        check_least(self.name, 2, states=states)
+        self.states = self.n_classes = states
         super().__init__(answer_at)
 
-    @property
-    def n_symbols(self) -> int:
-        return 3
-
-    @property
-    def n_classes(self) -> int:
-        return self.states
-
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, " batch"]:
+    def answer(self, symbols: Symbols) -> Answers:
         return reduce(symbols - 2, "batch symbol -> batch", "sum") % self.states
-
-    def spell(self, token: int) -> str:
-        return {1: "-", 2: "0", 3: "+"}.get(token) or super().spell(token)
 
     def measure_floors(self, length: int) -> Floors:
         r"""The bag gives the answer away; the rest is the chance of the likeliest state.

@@ -1,13 +1,10 @@
 """Duplicate: the sequence, twice over."""
 
-from typing import ClassVar
-
 import torch
 from einops import repeat
-from jaxtyping import Int
-from torch import Tensor
 
-from studies.tasks._shapes import UniformString
+from studies.tasks._shapes import Copied, Outputs, UniformString
+from studies.tasks.task import Symbols, check_least
 
 
 class Duplicate(UniformString):
@@ -21,28 +18,20 @@ class Duplicate(UniformString):
     the alphabet.
 
     Source: Delétang et al. 2022, duplicate string (arXiv:2207.02098): two symbols, twice.
-
-    Raises:
-        ValueError: If the alphabet is below 2 or `times` below 1.
     """
 
-    name: ClassVar[str] = "duplicate"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "times", "length")
+    name = "duplicate"
 
     def __init__(self, alphabet: int = 2, times: int = 2) -> None:
         super().__init__(alphabet)
-        if times < 1:
-            raise ValueError(
-                f"duplicate gives the sequence again, so times must be at least 1; "
-                f"got times={times}; ask for 2, say"
-            )
+        check_least(self.name, 1, times=times)
         self.times = times
 
     def outputs(self, length: int) -> int:
         return self.times * length
 
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
+    def answer(self, symbols: Symbols) -> Outputs:
         return repeat(symbols - 1, "batch symbol -> batch (times symbol)", times=self.times)
 
-    def copied(self, length: int) -> Int[Tensor, " output"]:
+    def copied(self, length: int) -> Copied:
         return torch.arange(self.times * length) % length

@@ -1,15 +1,11 @@
 """Even pairs: is the number of unequal neighbours even?"""
 
-from typing import ClassVar
-
 import torch
 from einops import reduce
-from jaxtyping import Bool, Int
-from torch import Tensor
 
 from studies.tasks._floors import binomial
-from studies.tasks._shapes import OneAnswer, Place, both_ends
-from studies.tasks.task import Floors
+from studies.tasks._shapes import Answers, Needed, OneAnswer, Place, both_ends
+from studies.tasks.task import Floors, Symbols
 
 
 class EvenPairs(OneAnswer):
@@ -27,34 +23,19 @@ class EvenPairs(OneAnswer):
     of one symbol too, whose answer is always 0; they are left out here.
 
     Source: Delétang et al. 2022, even pairs (arXiv:2207.02098).
-
-    Raises:
-        ValueError: If there is no such place to answer at.
     """
 
-    name: ClassVar[str] = "even_pairs"
-    difficulty: ClassVar[tuple[str, ...]] = ("answer_at", "length")
+    name = "even_pairs"
+    n_symbols, n_classes, min_length = 2, 2, 2
 
     def __init__(self, answer_at: Place = "appended") -> None:
         super().__init__(answer_at)
 
-    @property
-    def n_symbols(self) -> int:
-        return 2
-
-    @property
-    def n_classes(self) -> int:
-        return 2
-
-    @property
-    def min_length(self) -> int:
-        return 2
-
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, " batch"]:
+    def answer(self, symbols: Symbols) -> Answers:
         changes = (symbols[:, 1:] != symbols[:, :-1]).long()
         return reduce(changes, "batch pair -> batch", "sum") % 2
 
-    def needs(self, symbols: Int[Tensor, "batch symbol"]) -> Bool[Tensor, "batch symbol"]:
+    def needs(self, symbols: Symbols) -> Needed:
         return both_ends(symbols)
 
     def measure_floors(self, length: int) -> Floors:

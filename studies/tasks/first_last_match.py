@@ -1,14 +1,11 @@
 """First and last: are the two ends the same symbol?"""
 
-from typing import ClassVar
-
 import torch
-from jaxtyping import Bool, Int
-from torch import Tensor
+from torch import Generator
 
 from studies.tasks._floors import draw_counts
-from studies.tasks._shapes import OneAnswer, Place, both_ends
-from studies.tasks.task import Floors, check_alphabet, uniform_tokens
+from studies.tasks._shapes import Answers, Needed, OneAnswer, Place, both_ends
+from studies.tasks.task import Floors, Symbols, check_least, uniform_tokens
 
 BAGS = 65_536
 
@@ -25,45 +22,28 @@ class FirstLastMatch(OneAnswer):
 
     The answer is drawn first, both with chance 1/2. All symbols but the last are independent and
     uniform; the last is the first again, or uniform on the other symbols.
-
-    Raises:
-        ValueError: If the alphabet is below 2, or there is no such place to answer at.
     """
 
-    name: ClassVar[str] = "first_last_match"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "answer_at", "length")
+    name = "first_last_match"
+    n_classes, min_length = 2, 2
 
     def __init__(self, alphabet: int = 8, answer_at: Place = "last") -> None:
-        check_alphabet(self.name, alphabet)
-        self.alphabet = alphabet
+        check_least(self.name, 2, alphabet=alphabet)
+        self.alphabet = self.n_symbols = alphabet
         super().__init__(answer_at)
 
-    @property
-    def n_symbols(self) -> int:
-        return self.alphabet
-
-    @property
-    def n_classes(self) -> int:
-        return 2
-
-    @property
-    def min_length(self) -> int:
-        return 2
-
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> tuple[Int[Tensor, "batch symbol"], Int[Tensor, " batch"]]:
+    def draw(self, generator: Generator, batch: int, length: int) -> Symbols:
         tokens = uniform_tokens(generator, batch, length, self.alphabet)
-        answer = torch.randint(2, (batch,), generator=generator)
+        equal = torch.randint(2, (batch,), generator=generator) == 1
         step = torch.randint(1, self.alphabet, (batch,), generator=generator)
         first = tokens[:, 0] - 1
-        tokens[:, -1] = torch.where(answer == 1, first, (first + step) % self.alphabet) + 1
-        return tokens, answer
+        tokens[:, -1] = torch.where(equal, first, (first + step) % self.alphabet) + 1
+        return tokens
 
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, " batch"]:
+    def answer(self, symbols: Symbols) -> Answers:
         return (symbols[:, 0] == symbols[:, -1]).long()
 
-    def needs(self, symbols: Int[Tensor, "batch symbol"]) -> Bool[Tensor, "batch symbol"]:
+    def needs(self, symbols: Symbols) -> Needed:
         return both_ends(symbols)
 
     def measure_floors(self, length: int) -> Floors:

@@ -1,14 +1,12 @@
 """Induction heads: what followed a trigger the first time?"""
 
-from typing import ClassVar
-
 import torch
 from einops import rearrange
-from jaxtyping import Bool, Int
-from torch import Tensor
+from jaxtyping import Int
+from torch import Generator, Tensor
 
-from studies.tasks._floors import share_of_commonest
-from studies.tasks.task import Batch, Floors, Task, check_alphabet, uniform_tokens, whole
+from studies.tasks._shapes import uniform_floors
+from studies.tasks.task import Floors, Links, Task, Tokens, check_least, uniform_tokens
 
 
 class InductionHeads(Task):
@@ -25,49 +23,28 @@ class InductionHeads(Task):
     Source: Fu et al. 2022, induction head (arXiv:2212.14052): 20 token ids, of which one is the
     trigger and one never comes, and T = 31. Their training predicts every next token; here, as in
     their test, the last answer alone is scored.
-
-    Raises:
-        ValueError: If the alphabet is below 2.
     """
 
-    name: ClassVar[str] = "induction_heads"
+    name = "induction_heads"
     readout = "last"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "length")
+    min_length = 4
 
     def __init__(self, alphabet: int = 18) -> None:
-        check_alphabet(self.name, alphabet)
-        self.alphabet = alphabet
+        check_least(self.name, 2, alphabet=alphabet)
+        self.alphabet = self.n_classes = alphabet
+        self.n_symbols = self.trigger = alphabet + 1
 
-    @property
-    def trigger(self) -> int:
-        """The id of the trigger."""
-        return self.alphabet + 1
-
-    @property
-    def vocab_size(self) -> int:
-        return self.alphabet + 2
-
-    @property
-    def n_classes(self) -> int:
-        return self.alphabet
-
-    @property
-    def min_length(self) -> int:
-        return 4
-
-    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
-        self.check_length(length)
+    def draw(self, generator: Generator, batch: int, length: int) -> Tokens:
         tokens = uniform_tokens(generator, batch, length, self.alphabet)
         place = torch.randint(length - 3, (batch, 1), generator=generator)
-        answer = rearrange(tokens.gather(1, place + 1), "batch 1 -> batch") - 1
         tokens.scatter_(1, place, self.trigger)
         tokens[:, -1] = self.trigger
-        return whole(tokens, answer)
+        return tokens
 
-    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, " batch"]:
+    def solve(self, tokens: Tokens) -> Int[Tensor, " batch"]:
         return rearrange(tokens.gather(1, self._follower(tokens)), "batch 1 -> batch") - 1
 
-    def links(self, tokens: Int[Tensor, "batch seq"]) -> Bool[Tensor, "batch query key"]:
+    def links(self, tokens: Tokens) -> Links:
         links = torch.zeros(*tokens.shape, tokens.shape[1], dtype=torch.bool, device=tokens.device)
         links[:, -1].scatter_(1, self._follower(tokens), True)
         return links
@@ -77,8 +54,7 @@ class InductionHeads(Task):
 
     def measure_floors(self, length: int) -> Floors:
         """Of the T - 2 symbols in a bag, a random one is the answer."""
-        chance = 1 / self.alphabet
-        return Floors(chance, chance, share_of_commonest(length - 2, self.alphabet))
+        return uniform_floors(length - 2, self.alphabet)
 
-    def _follower(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch 1"]:
+    def _follower(self, tokens: Tokens) -> Int[Tensor, "batch 1"]:
         return (tokens == self.trigger).long().argmax(dim=1, keepdim=True) + 1

@@ -1,14 +1,11 @@
 """Missing duplicate: the hidden symbol of a string written twice."""
 
-from typing import ClassVar
-
 import torch
-from einops import rearrange, repeat
-from jaxtyping import Bool, Int
-from torch import Tensor
+from einops import repeat
+from torch import Generator
 
-from studies.tasks._shapes import OneAnswer, Place
-from studies.tasks.task import Floors, check_alphabet, uniform_tokens
+from studies.tasks._shapes import Answers, Needed, OneAnswer, Place
+from studies.tasks.task import Floors, Symbols, check_least, uniform_tokens
 
 
 class MissingDuplicate(OneAnswer):
@@ -27,56 +24,30 @@ class MissingDuplicate(OneAnswer):
     left out here.
 
     Source: Delétang et al. 2022, missing duplicate (arXiv:2207.02098): two symbols.
-
-    Raises:
-        ValueError: If the alphabet is below 2, or there is no such place to answer at.
     """
 
-    name: ClassVar[str] = "missing_duplicate"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "answer_at", "length")
+    name = "missing_duplicate"
+    min_length = 2
 
     def __init__(self, alphabet: int = 2, answer_at: Place = "appended") -> None:
-        check_alphabet(self.name, alphabet)
-        self.alphabet = alphabet
+        check_least(self.name, 2, alphabet=alphabet)
+        self.alphabet = self.n_classes = alphabet
+        self.hidden, self.filler = alphabet + 1, alphabet + 2
+        self.n_symbols = alphabet + 2
         super().__init__(answer_at)
 
-    @property
-    def hidden(self) -> int:
-        """The id of the token in place of the hidden symbol."""
-        return self.alphabet + 1
-
-    @property
-    def filler(self) -> int:
-        """The id of the token that makes a length odd."""
-        return self.alphabet + 2
-
-    @property
-    def n_symbols(self) -> int:
-        return self.alphabet + 2
-
-    @property
-    def n_classes(self) -> int:
-        return self.alphabet
-
-    @property
-    def min_length(self) -> int:
-        return 2
-
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> tuple[Int[Tensor, "batch symbol"], Int[Tensor, " batch"]]:
+    def draw(self, generator: Generator, batch: int, length: int) -> Symbols:
         half = uniform_tokens(generator, batch, length // 2, self.alphabet)
         symbols = torch.full((batch, length), self.filler)
         symbols[:, : 2 * half.shape[1]] = repeat(half, "batch half -> batch (twice half)", twice=2)
         place = torch.randint(2 * half.shape[1], (batch, 1), generator=generator)
-        answer = rearrange(symbols.gather(1, place), "batch 1 -> batch") - 1
-        return symbols.scatter(1, place, self.hidden), answer
+        return symbols.scatter(1, place, self.hidden)
 
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, " batch"]:
+    def answer(self, symbols: Symbols) -> Answers:
         twin = symbols.masked_fill(~self.needs(symbols), 0)
         return twin.sum(dim=1) - 1
 
-    def needs(self, symbols: Int[Tensor, "batch symbol"]) -> Bool[Tensor, "batch symbol"]:
+    def needs(self, symbols: Symbols) -> Needed:
         half = symbols.shape[1] // 2
         asked = (symbols == self.hidden)[:, : 2 * half]
         twin = torch.zeros_like(symbols, dtype=torch.bool)

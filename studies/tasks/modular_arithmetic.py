@@ -1,15 +1,13 @@
 """Modular arithmetic: the value of an expression without brackets."""
 
-from typing import ClassVar
-
 import torch
 from einops import rearrange, repeat
-from jaxtyping import Float, Int
-from torch import Tensor
+from jaxtyping import Float
+from torch import Generator, Tensor
 
 from studies.tasks._floors import score_of_choice
-from studies.tasks._shapes import OneAnswer, Place
-from studies.tasks.task import Floors, check_alphabet, uniform_tokens
+from studies.tasks._shapes import Answers, OneAnswer, Place
+from studies.tasks.task import Floors, Symbols, check_least, uniform_tokens
 
 BAGS, ORDERS = 128, 128
 
@@ -29,39 +27,27 @@ class ModularArithmetic(OneAnswer):
     gives one token less.
 
     Source: Delétang et al. 2022, modular arithmetic (simple) (arXiv:2207.02098): modulo 5.
-
-    Raises:
-        ValueError: If the modulus is below 2, or there is no such place to answer at.
     """
 
-    name: ClassVar[str] = "modular_arithmetic"
-    difficulty: ClassVar[tuple[str, ...]] = ("modulus", "answer_at", "length")
+    name = "modular_arithmetic"
 
     def __init__(self, modulus: int = 5, answer_at: Place = "appended") -> None:
-        check_alphabet(self.name, modulus, "modulus")
-        self.modulus = modulus
+        check_least(self.name, 2, modulus=modulus)
+        self.modulus = self.n_classes = modulus
+        self.n_symbols = modulus + 3
+        self.words = [*map(str, range(modulus)), *"+-*"]
         super().__init__(answer_at)
-
-    @property
-    def n_symbols(self) -> int:
-        return self.modulus + 3
-
-    @property
-    def n_classes(self) -> int:
-        return self.modulus
 
     def seq(self, length: int) -> int:
         return super().seq(length - (length + 1) % 2)
 
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> tuple[Int[Tensor, "batch symbol"], Int[Tensor, " batch"]]:
+    def draw(self, generator: Generator, batch: int, length: int) -> Symbols:
         symbols = uniform_tokens(generator, batch, length - (length + 1) % 2, self.modulus)
         pairs = symbols.shape[1] // 2
         symbols[:, 1::2] = self.modulus + uniform_tokens(generator, batch, pairs, alphabet=3)
-        return symbols, self.answer(symbols)
+        return symbols
 
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, " batch"]:
+    def answer(self, symbols: Symbols) -> Answers:
         operators, numbers = symbols[:, 1::2] - self.modulus, symbols[:, 0::2] - 1
         total, term = torch.zeros_like(numbers[:, 0]), numbers[:, 0]
         for operator, number in zip(operators.unbind(1), numbers[:, 1:].unbind(1), strict=True):
@@ -71,11 +57,6 @@ class ModularArithmetic(OneAnswer):
             term = torch.where(times, term * number, next_term) % self.modulus
         return (total + term) % self.modulus
 
-    def spell(self, token: int) -> str:
-        if token > self.n_symbols:
-            return super().spell(token)
-        return str(token - 1) if token <= self.modulus else "+-*"[token - self.modulus - 1]
-
     def measure_floors(self, length: int) -> Floors:
         """The likeliest value; for a bag, that among random orders of its numbers and operators.
 
@@ -83,7 +64,7 @@ class ModularArithmetic(OneAnswer):
         """
         likeliest = self._values(length).max().item()
         generator = torch.Generator().manual_seed(0)
-        symbols, _ = self.draw(generator, BAGS, length)
+        symbols = self.draw(generator, BAGS, length)
         many = repeat(symbols, "bag symbol -> (bag order) symbol", order=ORDERS)
         noise = torch.rand(many.shape, generator=generator)
         for part in (slice(0, None, 2), slice(1, None, 2)):

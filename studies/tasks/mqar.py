@@ -1,20 +1,20 @@
 """MQAR: multi-query associative recall, the values of several keys that were shown before."""
 
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from einops import rearrange, repeat
-from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from jaxtyping import Float, Int
+from torch import Generator, Tensor
 
-from studies.tasks._floors import UNSCORED
-from studies.tasks.task import Batch, Floors, Task, check_choice, to_one_key, whole
+from studies.tasks._shapes import Lookup, Source
+from studies.tasks.task import Floors, Tokens, check_choice
 
 Filler = Literal["random", "blank"]
 MOST_BAGS, CELLS = 4096, 2**22
 
 
-class MQAR(Task):
+class MQAR(Lookup):
     """Give the value of each key that is asked: keys and values come first, in pairs.
 
     >>> task = MQAR(pairs=2, keys=5, values=6, filler="blank")
@@ -33,14 +33,9 @@ class MQAR(Task):
 
     Source: Arora et al. 2023 (arXiv:2312.04927), under a causal mask: 8192 ids, lengths and pairs
     (64, 4), (128, 8), (256, 16), (512, 64). The defaults are the 256 ids of their small example.
-
-    Raises:
-        ValueError: If there are fewer keys or values than pairs, or an option is out of range.
     """
 
-    name: ClassVar[str] = "mqar"
-    readout = "tokens"
-    difficulty: ClassVar[tuple[str, ...]] = ("pairs", "keys", "values", "power", "filler", "length")
+    name = "mqar"
 
     def __init__(
         self,
@@ -60,41 +55,25 @@ class MQAR(Task):
         check_choice(self.name, "filler", filler, get_args(Filler))
         self.pairs, self.keys, self.values, self.power = pairs, keys, values, power
         self.filler: Filler = filler
+        self.n_symbols = self.blank = keys + values + 1
+        self.n_classes, self.first_answer = values, keys + 1
+        self.min_length = (3 if power is None else 4) * pairs
 
-    @property
-    def blank(self) -> int:
-        """The id of the blank."""
-        return self.keys + self.values + 1
-
-    @property
-    def vocab_size(self) -> int:
-        return self.blank + 1
-
-    @property
-    def n_classes(self) -> int:
-        return self.values
-
-    @property
-    def min_length(self) -> int:
-        return (3 if self.power is None else 4) * self.pairs
-
-    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
-        self.check_length(length)
+    def draw(self, generator: Generator, batch: int, length: int) -> Tokens:
+        room = length - 2 * self.pairs
         keys = _distinct(generator, batch, self.pairs, self.keys) + 1
-        values = _distinct(generator, batch, self.pairs, self.values)
-        pairs = rearrange([keys, values + self.keys + 1], "two batch pair -> batch (pair two)")
-        slots = self._slots(generator, batch, length - 2 * self.pairs)
-        rest = self._fillers(generator, keys, length - 2 * self.pairs).scatter(1, slots, keys)
-        targets = torch.full((batch, length), UNSCORED)
-        targets.scatter_(1, slots + 2 * self.pairs, values)
-        return whole(torch.cat([pairs, rest], dim=1), targets)
+        values = _distinct(generator, batch, self.pairs, self.values) + self.keys + 1
+        pairs = rearrange([keys, values], "two batch pair -> batch (pair two)")
+        slots = self._slots(generator, batch, room)
+        return torch.cat([pairs, self._fillers(generator, keys, room).scatter(1, slots, keys)], 1)
 
-    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
-        key, asked = self._asked(tokens)
-        return (tokens.gather(1, key) - self.keys - 1).masked_fill(~asked, UNSCORED)
-
-    def links(self, tokens: Int[Tensor, "batch seq"]) -> Bool[Tensor, "batch query key"]:
-        return to_one_key(*self._asked(tokens))
+    def source(self, tokens: Tokens) -> Source:
+        """The value of each token's key, asked for behind the pairs."""
+        length, block = tokens.shape[1], 2 * self.pairs
+        keys = rearrange(tokens[:, :block:2], "batch pair -> batch 1 pair")
+        same = rearrange(tokens, "batch seq -> batch seq 1") == keys
+        behind = torch.arange(length, device=tokens.device) >= block
+        return 2 * same.long().argmax(dim=2) + 1, same.any(dim=2) & behind
 
     def spell(self, token: int) -> str:
         if token == self.blank:
@@ -122,9 +101,7 @@ class MQAR(Task):
             1 / self.values, 1 / self.values, _commonest_in_pair(counts, self.pairs) / self.pairs
         )
 
-    def _slots(
-        self, generator: torch.Generator, batch: int, room: int
-    ) -> Int[Tensor, "batch pair"]:
+    def _slots(self, generator: Generator, batch: int, room: int) -> Int[Tensor, "batch pair"]:
         if self.power is None:
             return _distinct(generator, batch, self.pairs, self.pairs)
         weights = torch.arange(1, room // 2 + 1, dtype=torch.float64) ** (self.power - 1)
@@ -132,7 +109,7 @@ class MQAR(Task):
         return 2 * torch.multinomial(many, self.pairs, generator=generator)
 
     def _fillers(
-        self, generator: torch.Generator, keys: Int[Tensor, "batch pair"], room: int
+        self, generator: Generator, keys: Int[Tensor, "batch pair"], room: int
     ) -> Int[Tensor, "batch rest"]:
         if self.filler == "blank":
             return torch.full((len(keys), room), self.blank)
@@ -141,19 +118,9 @@ class MQAR(Task):
             ids = ids + (ids >= key)
         return ids
 
-    def _asked(
-        self, tokens: Int[Tensor, "batch seq"]
-    ) -> tuple[Int[Tensor, "batch seq"], Bool[Tensor, "batch seq"]]:
-        """The index of the value of each token's key, and whether the token asks for it."""
-        length, block = tokens.shape[1], 2 * self.pairs
-        keys = rearrange(tokens[:, :block:2], "batch pair -> batch 1 pair")
-        same = rearrange(tokens, "batch seq -> batch seq 1") == keys
-        behind = torch.arange(length, device=tokens.device) >= block
-        return 2 * same.long().argmax(dim=2) + 1, same.any(dim=2) & behind
-
 
 def _distinct(
-    generator: torch.Generator, batch: int, number: int, among: int
+    generator: Generator, batch: int, number: int, among: int
 ) -> Int[Tensor, "batch number"]:
     """Distinct numbers below `among`, in random order."""
     return torch.rand(batch, among, generator=generator).argsort(dim=1)[:, :number]

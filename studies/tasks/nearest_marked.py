@@ -1,28 +1,20 @@
 """Nearest marked: the symbol of the nearest marked token."""
 
 import math
-from typing import ClassVar
 
 import torch
 from einops import rearrange, reduce
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Generator, Tensor
 
-from studies.tasks._floors import UNSCORED, mean_largest_count
-from studies.tasks.task import (
-    Batch,
-    Floors,
-    Task,
-    check_alphabet,
-    to_one_key,
-    uniform_tokens,
-    whole,
-)
+from studies.tasks._floors import log_choose, mean_largest_count
+from studies.tasks._shapes import Lookup, Source
+from studies.tasks.task import Floors, Tokens, check_least, uniform_tokens
 
 NEGLIGIBLE = 1e-15
 
 
-class NearestMarked(Task):
+class NearestMarked(Lookup):
     """Give the symbol of the nearest marked token: near counts, far does not, at any length.
 
     >>> task = NearestMarked(alphabet=8)
@@ -38,17 +30,13 @@ class NearestMarked(Task):
 
     Each token is marked with the same probability, its symbol is uniform on the alphabet. A
     sequence without a marked token is unscored.
-
-    Raises:
-        ValueError: If the alphabet is below 2, or the probability is not between 0 and 1.
     """
 
-    name: ClassVar[str] = "nearest_marked"
-    readout = "tokens"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "mark_probability", "length")
+    name = "nearest_marked"
+    min_length = 2
 
     def __init__(self, alphabet: int = 8, mark_probability: float = 0.15) -> None:
-        check_alphabet(self.name, alphabet)
+        check_least(self.name, 2, alphabet=alphabet)
         if not 0 < mark_probability < 1:
             raise ValueError(
                 "nearest_marked needs marked and unmarked tokens, so mark_probability must lie "
@@ -56,33 +44,25 @@ class NearestMarked(Task):
                 "ask for 0.15, say"
             )
         self.alphabet, self.mark_probability = alphabet, mark_probability
+        self.n_symbols, self.n_classes = 2 * alphabet, alphabet
+        self.first_answer = alphabet + 1
 
-    @property
-    def vocab_size(self) -> int:
-        return 2 * self.alphabet + 1
-
-    @property
-    def n_classes(self) -> int:
-        return self.alphabet
-
-    @property
-    def min_length(self) -> int:
-        return 2
-
-    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
-        self.check_length(length)
+    def draw(self, generator: Generator, batch: int, length: int) -> Tokens:
         symbols = uniform_tokens(generator, batch, length, self.alphabet)
         marked = torch.rand(batch, length, generator=generator) < self.mark_probability
-        tokens = symbols + self.alphabet * marked
-        return whole(tokens, self.solve(tokens))
+        return symbols + self.alphabet * marked
 
-    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
-        nearest, scored = _nearest(tokens > self.alphabet)
-        return (tokens.gather(1, nearest) - self.alphabet - 1).masked_fill(~scored, UNSCORED)
-
-    def links(self, tokens: Int[Tensor, "batch seq"]) -> Bool[Tensor, "batch query key"]:
-        nearest, scored = _nearest(tokens > self.alphabet)
-        return to_one_key(nearest, scored)
+    def source(self, tokens: Tokens) -> Source:
+        """The nearest marked token; asked for where it is another one, and the only nearest."""
+        marked = tokens > self.alphabet
+        length = marked.shape[1]
+        index = torch.arange(length, device=marked.device)
+        before = _last_marked(marked)
+        after = length - 1 - _last_marked(marked.flip(1)).flip(1)
+        left, right = index - before, after - index
+        some = reduce(marked.long(), "batch seq -> batch 1", "max").bool()
+        nearest = torch.where(left < right, before, after).clamp(0, length - 1)
+        return nearest, some & ~marked & (left != right)
 
     def spell(self, token: int) -> str:
         return f"{token - self.alphabet}*" if token > self.alphabet else str(token)
@@ -95,27 +75,13 @@ class NearestMarked(Task):
         """
         chance, p = 1 / self.alphabet, self.mark_probability
         marked = torch.arange(1, length, dtype=torch.float64)
-        log_binomial = _log_choose(length, marked) + marked * math.log(p)
+        log_binomial = log_choose(length, marked) + marked * math.log(p)
         binomial = (log_binomial + (length - marked) * math.log1p(-p)).exp()
         likely = binomial > NEGLIGIBLE * binomial.max()
         marked, binomial = marked[likely], binomial[likely]
         share = mean_largest_count(marked.long(), self.alphabet, length * p) / marked
         weight = binomial * _scored_positions(length, marked)
         return Floors(chance, chance, ((weight * share).sum() / weight.sum()).item())
-
-
-def _nearest(
-    marked: Bool[Tensor, "batch seq"],
-) -> tuple[Int[Tensor, "batch seq"], Bool[Tensor, "batch seq"]]:
-    """The index of the marked token nearest to each, and whether it is another one and the one."""
-    length = marked.shape[1]
-    index = torch.arange(length, device=marked.device)
-    before = _last_marked(marked)
-    after = length - 1 - _last_marked(marked.flip(1)).flip(1)
-    left, right = index - before, after - index
-    some = reduce(marked.long(), "batch seq -> batch 1", "max").bool()
-    nearest = torch.where(left < right, before, after).clamp(0, length - 1)
-    return nearest, some & ~marked & (left != right)
 
 
 def _last_marked(marked: Bool[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
@@ -132,17 +98,6 @@ def _scored_positions(length: int, marked: Float[Tensor, " bag"]) -> Float[Tenso
     room for it, and the other marked tokens lie anywhere outside.
     """
     gap = rearrange(torch.arange(1, (length + 1) // 2, dtype=torch.float64), "gap -> gap 1")
-    log_chance = _log_choose(length - 2 * gap - 1, marked - 2) - _log_choose(length, marked)
+    log_chance = log_choose(length - 2 * gap - 1, marked - 2) - log_choose(length, marked)
     ties = ((length - 2 * gap) * log_chance.exp()).sum(dim=0)
     return length - marked - ties
-
-
-def _log_choose(
-    total: Float[Tensor, "..."] | int, chosen: Float[Tensor, "..."]
-) -> Float[Tensor, "..."]:
-    """The logarithm of the binomial coefficient, -inf where it is 0."""
-    total = torch.as_tensor(total, dtype=torch.float64)
-    possible = (chosen >= 0) & (chosen <= total)
-    chosen = torch.where(possible, chosen, 0.0)
-    log = torch.lgamma(total + 1) - torch.lgamma(chosen + 1) - torch.lgamma(total - chosen + 1)
-    return torch.where(possible, log, -math.inf)

@@ -1,12 +1,9 @@
 """Odds first: the symbols at odd indices, then those at even ones."""
 
-from typing import ClassVar
-
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
-from studies.tasks._shapes import StringPlace, UniformString
+from studies.tasks._shapes import Copied, Outputs, StringPlace, UniformString
+from studies.tasks.task import Symbols
 
 
 class OddsFirst(UniformString):
@@ -20,20 +17,16 @@ class OddsFirst(UniformString):
     1; its code, which is followed here, takes indices 1, 3, 5, … and then 0, 2, 4, …
 
     Source: Delétang et al. 2022, odds first (arXiv:2207.02098): two symbols, appended answers.
-
-    Raises:
-        ValueError: If the alphabet is below 2, or there is no such place to answer at.
     """
 
-    name: ClassVar[str] = "odds_first"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "answer_at", "length")
+    name = "odds_first"
 
     def __init__(self, alphabet: int = 2, answer_at: StringPlace = "appended") -> None:
         super().__init__(alphabet, answer_at)
 
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
+    def answer(self, symbols: Symbols) -> Outputs:
         return symbols[:, self.copied(symbols.shape[1])] - 1
 
-    def copied(self, length: int) -> Int[Tensor, " output"]:
+    def copied(self, length: int) -> Copied:
         index = torch.arange(length)
         return torch.cat([index[1::2], index[0::2]])

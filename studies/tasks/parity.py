@@ -1,13 +1,9 @@
 """Parity: is a count odd? No encoder should learn it within a usual budget."""
 
-from typing import ClassVar
-
 from einops import reduce
-from jaxtyping import Int
-from torch import Tensor
 
-from studies.tasks._shapes import OneAnswer, Place
-from studies.tasks.task import Floors
+from studies.tasks._shapes import Answers, OneAnswer, Place
+from studies.tasks.task import Floors, Symbols
 
 
 class Parity(OneAnswer):
@@ -25,26 +21,15 @@ class Parity(OneAnswer):
     Read at an appended token it is the source's task.
 
     Source: Delétang et al. 2022, parity check (arXiv:2207.02098).
-
-    Raises:
-        ValueError: If there is no such place to answer at.
     """
 
-    name: ClassVar[str] = "parity"
-    difficulty: ClassVar[tuple[str, ...]] = ("answer_at", "length")
+    name = "parity"
+    n_symbols, n_classes = 2, 2
 
     def __init__(self, answer_at: Place = "mean") -> None:
         super().__init__(answer_at)
 
-    @property
-    def n_symbols(self) -> int:
-        return 2
-
-    @property
-    def n_classes(self) -> int:
-        return 2
-
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, " batch"]:
+    def answer(self, symbols: Symbols) -> Answers:
         return reduce((symbols == 2).long(), "batch symbol -> batch", "sum") % 2
 
     def measure_floors(self, length: int) -> Floors:

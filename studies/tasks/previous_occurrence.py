@@ -1,24 +1,13 @@
 """Previous occurrence: what followed the last time."""
 
-from typing import ClassVar
-
 import torch
-from jaxtyping import Bool, Int
-from torch import Tensor
 
-from studies.tasks._floors import UNSCORED, chance_within
-from studies.tasks.task import (
-    Batch,
-    Floors,
-    Task,
-    check_alphabet,
-    to_one_key,
-    uniform_tokens,
-    whole,
-)
+from studies.tasks._floors import chance_within
+from studies.tasks._shapes import Lookup, Source
+from studies.tasks.task import Floors, Tokens, check_least
 
 
-class PreviousOccurrence(Task):
+class PreviousOccurrence(Lookup):
     """Give the token that followed the last time this token was seen: an induction step.
 
     >>> print(PreviousOccurrence().show([1, 2, 1, 3, 1, 1]))
@@ -29,43 +18,24 @@ class PreviousOccurrence(Task):
 
     Target i is token j + 1 for the largest j < i with token j = token i; unscored where there is
     no such j. Tokens are independent and uniform on the alphabet.
-
-    Raises:
-        ValueError: If the alphabet is below 2.
     """
 
-    name: ClassVar[str] = "previous_occurrence"
-    readout = "tokens"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "length")
+    name = "previous_occurrence"
+    min_length = 2
 
     def __init__(self, alphabet: int = 8) -> None:
-        check_alphabet(self.name, alphabet)
-        self.alphabet = alphabet
+        check_least(self.name, 2, alphabet=alphabet)
+        self.alphabet = self.n_symbols = self.n_classes = alphabet
 
-    @property
-    def vocab_size(self) -> int:
-        return self.alphabet + 1
-
-    @property
-    def n_classes(self) -> int:
-        return self.alphabet
-
-    @property
-    def min_length(self) -> int:
-        return 2
-
-    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
-        self.check_length(length)
-        tokens = uniform_tokens(generator, batch, length, self.alphabet)
-        return whole(tokens, self.solve(tokens))
-
-    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
-        follower, again = _followers(tokens)
-        return (tokens.gather(1, follower) - 1).masked_fill(~again, UNSCORED)
-
-    def links(self, tokens: Int[Tensor, "batch seq"]) -> Bool[Tensor, "batch query key"]:
-        follower, again = _followers(tokens)
-        return to_one_key(follower, again)
+    def source(self, tokens: Tokens) -> Source:
+        """The index behind the last occurrence of each token, and whether it was seen before."""
+        # A stable sort puts the occurrences of a symbol side by side, in their order.
+        ordered, origin = tokens.sort(dim=1, stable=True)
+        earlier, later = origin[:, :-1], origin[:, 1:]
+        behind = (earlier + 1).clamp(max=tokens.shape[1] - 1)
+        again = ordered[:, :-1] == ordered[:, 1:]
+        seen = torch.zeros_like(tokens, dtype=torch.bool).scatter(1, later, again)
+        return torch.zeros_like(tokens).scatter(1, later, behind), seen
 
     def measure_floors(self, length: int) -> Floors:
         r"""Given the bag, an answer is symbol s with chance $c_s / T$, over its random orders.
@@ -83,16 +53,3 @@ class PreviousOccurrence(Task):
         scored = length - size + size * absent
         chance = 1 / size
         return Floors(chance, chance, ((scored - within).sum() / (length * scored)).item())
-
-
-def _followers(
-    tokens: Int[Tensor, "batch seq"],
-) -> tuple[Int[Tensor, "batch seq"], Bool[Tensor, "batch seq"]]:
-    """The index behind the last occurrence of each token, and whether it has been seen before."""
-    # A stable sort puts the occurrences of a symbol side by side, in their order.
-    ordered, origin = tokens.sort(dim=1, stable=True)
-    earlier, later = origin[:, :-1], origin[:, 1:]
-    behind = (earlier + 1).clamp(max=tokens.shape[1] - 1)
-    again = ordered[:, :-1] == ordered[:, 1:]
-    seen = torch.zeros_like(tokens, dtype=torch.bool).scatter(1, later, again)
-    return torch.zeros_like(tokens).scatter(1, later, behind), seen

@@ -1,12 +1,9 @@
 """Reverse: the sequence from its end."""
 
-from typing import ClassVar
-
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
-from studies.tasks._shapes import StringPlace, UniformString
+from studies.tasks._shapes import Copied, Outputs, StringPlace, UniformString
+from studies.tasks.task import Symbols
 
 
 class Reverse(UniformString):
@@ -23,23 +20,16 @@ class Reverse(UniformString):
     the alphabet. With two of them and appended answers it is the source's task.
 
     Source: Delétang et al. 2022, reverse string (arXiv:2207.02098).
-
-    Raises:
-        ValueError: If the alphabet is below 2, or there is no such place to answer at.
     """
 
-    name: ClassVar[str] = "reverse"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "answer_at", "length")
+    name = "reverse"
+    min_length = 2
 
     def __init__(self, alphabet: int = 8, answer_at: StringPlace = "in_place") -> None:
         super().__init__(alphabet, answer_at)
 
-    @property
-    def min_length(self) -> int:
-        return 2
-
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
+    def answer(self, symbols: Symbols) -> Outputs:
         return symbols.flip(1) - 1
 
-    def copied(self, length: int) -> Int[Tensor, " output"]:
+    def copied(self, length: int) -> Copied:
         return torch.arange(length - 1, -1, -1)

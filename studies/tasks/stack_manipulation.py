@@ -1,15 +1,13 @@
 """Stack manipulation: what is on a stack after some instructions?"""
 
-from typing import ClassVar
-
 import torch
 from einops import rearrange
-from jaxtyping import Float, Int
-from torch import Tensor
+from jaxtyping import Float
+from torch import Generator, Tensor
 
 from studies.tasks._floors import UNSCORED, chance_of_fall
-from studies.tasks._shapes import AnswerString
-from studies.tasks.task import Floors
+from studies.tasks._shapes import AnswerString, Outputs
+from studies.tasks.task import Floors, Symbols
 
 POP = 3
 STOP = 2
@@ -35,32 +33,20 @@ class StackManipulation(AnswerString):
     Source: Delétang et al. 2022, stack manipulation (arXiv:2207.02098).
     """
 
-    name: ClassVar[str] = "stack_manipulation"
-    difficulty: ClassVar[tuple[str, ...]] = ("length",)
-
-    def __init__(self) -> None:
-        super().__init__()
-
-    @property
-    def n_symbols(self) -> int:
-        return 5
-
-    @property
-    def n_classes(self) -> int:
-        return 3
+    name = "stack_manipulation"
+    n_symbols, n_classes = 5, 3
+    words = ("0", "1", "pop", "push0", "push1")
 
     def outputs(self, length: int) -> int:
         return length + 1
 
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> Int[Tensor, "batch symbol"]:
+    def draw(self, generator: Generator, batch: int, length: int) -> Symbols:
         height = torch.randint(1, max(length, 2), (batch, 1), generator=generator)
         stack = torch.randint(1, 3, (batch, length), generator=generator)
         actions = torch.randint(3, 6, (batch, length), generator=generator)
         return torch.where(torch.arange(length) < height, stack, actions)
 
-    def answer(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch output"]:
+    def answer(self, symbols: Symbols) -> Outputs:
         batch, length = symbols.shape
         # A pop writes as well, into one place more that nobody reads.
         stack = symbols.new_zeros(batch, length + 1)
@@ -74,9 +60,6 @@ class StackManipulation(AnswerString):
         from_top = stack.gather(1, (size - 1 - output).clamp(min=0))
         answer = from_top.where(output < size, STOP)
         return answer.masked_fill(output > size, UNSCORED)
-
-    def spell(self, token: int) -> str:
-        return ("", "0", "1", "pop", "push0", "push1", "_")[token]
 
     def measure_floors(self, length: int) -> Floors:
         r"""Both symbols are equally likely on the stack, so its final size S decides.

@@ -10,19 +10,21 @@ from typing import ClassVar
 import torch
 from einops import rearrange
 from jaxtyping import Bool, Int
-from torch import Tensor
+from torch import Generator, Tensor
 
 from studies.tasks._floors import (
     UNSCORED,
     Certificate,
     Floors,
-    all_together,
     answers_of_rearrangements,
-    by_output,
+    constant_and_index,
     score_of_choice,
 )
 
-Targets = Int[Tensor, " batch"] | Int[Tensor, "batch seq"] | Int[Tensor, "batch seq answers"]
+Symbols = Int[Tensor, "batch symbol"]
+Tokens = Int[Tensor, "batch seq"]
+Targets = Int[Tensor, " batch"] | Tokens | Int[Tensor, "batch seq answers"]
+Links = Bool[Tensor, "batch query key"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Batch:
     `keep` is True where a token is real.
     """
 
-    tokens: Int[Tensor, "batch seq"]
+    tokens: Tokens
     targets: Targets
     keep: Bool[Tensor, "batch seq"]
 
@@ -43,47 +45,55 @@ class Task(ABC):
     """A problem on token sequences, with exact answers.
 
     The constructor takes the task's own options, with defaults and annotations; a config accepts
-    exactly these. Each option is kept as an attribute of the same name.
+    exactly these. Each option is kept as an attribute of the same name; a value that makes no
+    sense is refused with a ValueError. A task defines `draw`, or `sample` itself, and `solve`.
 
-    Attributes: `name`; `readout`, which is "tokens" for an answer a position, or "last", "first" or
-    "mean" for one answer a sequence; `difficulty`, the options, and "length", along which the task
-    gets harder; `pad_id`, which is never an input symbol; `causal`, which is True where the tokens
-    go on with the answers, as in language modelling, so that a model must not look ahead.
+    These may be properties, where they follow from the options:
+
+    Attributes:
+        name: As in a config.
+        readout: "tokens" for an answer a position; "last", "first" or "mean" for one a sequence.
+        n_symbols: Questions are made of the ids 1..n_symbols.
+        n_classes: The number of answers to choose from.
+        answers: How many answers a place has; a model gives `answers * n_classes` logits there.
+        min_length: The shortest length at which something can be scored.
+        max_length: The longest length that there is, or None.
+        difficulty: Along what the task gets harder: its options and "length", unless it says so.
+        pad_id: Never an input symbol.
+        causal: True where the tokens go on with the answers, as in language modelling, so that a
+            model must not look ahead.
     """
 
     name: ClassVar[str]
     readout: str
+    n_symbols: int
+    n_classes: int
+    answers: int = 1
+    min_length: int = 1
+    max_length: int | None = None
     difficulty: ClassVar[tuple[str, ...]]
     pad_id: ClassVar[int] = 0
     causal: ClassVar[bool] = False
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "difficulty" not in vars(cls):
+            cls.difficulty = (*inspect.signature(cls).parameters, "length")
+
     @property
-    @abstractmethod
     def vocab_size(self) -> int:
         """The number of token ids, padding included."""
+        return self.n_symbols + 1
 
-    @property
-    @abstractmethod
-    def n_classes(self) -> int:
-        """The number of answers to choose from."""
+    def draw(self, generator: Generator, batch: int, length: int) -> Symbols:
+        """Draw the symbols of questions; by default independent uniform ones."""
+        return uniform_tokens(generator, batch, length, self.n_symbols)
 
-    @property
-    def answers(self) -> int:
-        """How many answers a place has; a model gives `answers * n_classes` logits there."""
-        return 1
+    def pose(self, symbols: Symbols) -> Tokens:
+        """A question as a model sees it: its symbols, and what the task puts around them."""
+        return symbols
 
-    @property
-    def min_length(self) -> int:
-        """The shortest length at which something can be scored."""
-        return 1
-
-    @property
-    def max_length(self) -> int | None:
-        """The longest length that there is, or None."""
-        return None
-
-    @abstractmethod
-    def sample(self, generator: torch.Generator, batch: int, length: int) -> Batch:
+    def sample(self, generator: Generator, batch: int, length: int) -> Batch:
         """Draw sequences and their answers; all randomness comes from the generator (on the CPU).
 
         `length` counts the symbols of the question; where a task adds empty tokens or the answers
@@ -92,16 +102,19 @@ class Task(ABC):
         Raises:
             ValueError: If the length is below `min_length` or above `max_length`.
         """
+        self.check_length(length)
+        tokens = self.pose(self.draw(generator, batch, length))
+        return Batch(tokens, self.solve(tokens), torch.ones_like(tokens, dtype=torch.bool))
 
     @abstractmethod
-    def solve(self, tokens: Int[Tensor, "batch seq"]) -> Targets:
+    def solve(self, tokens: Tokens) -> Targets:
         """The exact answers, -100 where unscored."""
 
     def seq(self, length: int) -> int:
         """How many tokens a sequence with so many symbols has."""
         return length
 
-    def links(self, tokens: Int[Tensor, "batch seq"]) -> Bool[Tensor, "batch query key"] | None:
+    def links(self, tokens: Tokens) -> Links | None:
         """The tokens that the answers need: True where the one at `query` needs that at `key`.
 
         Given the tokens that an answer needs, and that it needs these, no other token matters to
@@ -110,17 +123,24 @@ class Task(ABC):
         """
         return None
 
-    def pose(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch seq"]:
-        """A question as a model sees it: its symbols, and what the task puts around them."""
-        return symbols
-
     def spell(self, token: int) -> str:
         """A token as text."""
         return str(token)
 
     def show(self, symbols: Sequence[int]) -> str:
         """A question written down by hand, with its answers below; a dot is unscored."""
-        return shown(self, symbols)
+        tokens = self.pose(torch.tensor([list(symbols)]))
+        targets = self.solve(tokens)
+        spelled = [self.spell(token) for token in tokens[0].tolist()]
+        if targets.ndim == 1:
+            return f"tokens   {' '.join(spelled)}\nanswer   {_written(targets.item())}"
+        lines = rearrange(targets[0], "seq ... -> (...) seq").tolist()
+        rows = [spelled, *([_written(target) for target in line] for line in lines)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(
+            f"{title}  {' '.join(map(str.rjust, row, widths))}".rstrip()
+            for title, row in zip(["tokens ", *["targets"] * len(lines)], rows, strict=True)
+        )
 
     def floors(self, length: int) -> Floors:
         """What predictors that see almost nothing score at this length; the same at every call.
@@ -147,15 +167,11 @@ class Task(ABC):
         """
         generator = torch.Generator().manual_seed(0)
         chosen, scored = (self.sample(generator, 1024, length).targets for _ in range(2))
-        constant, index = (
-            score_of_choice(arrange(chosen), arrange(scored), self.n_classes)
-            for arrange in (all_together, by_output)
-        )
+        constant, index = constant_and_index(chosen, scored, self.n_classes)
         bags = self.sample(generator, max(16, 16_384 // length), length)
         halves = answers_of_rearrangements(self.solve, bags.tokens, bags.keep, generator)
         bag = score_of_choice(*halves, self.n_classes)
-        # A constant is also a choice for every index and for every bag.
-        return Floors(constant, max(constant, index), max(constant, bag))
+        return Floors(constant, index, max(constant, bag))
 
     def certify(self, length: int, seed: int = 0, examples: int = 2048) -> Certificate:
         """Measure one length: solver, balance of the classes, floors."""
@@ -175,15 +191,15 @@ class Task(ABC):
     def check_length(self, length: int) -> None:
         """Refuse a length at which the task has no answers."""
         if length < self.min_length:
-            raise ValueError(
-                f"the shortest sequences of {self!r} have length {self.min_length}; "
-                f"got length={length}; ask for {self.min_length} or more"
-            )
-        if self.max_length is not None and length > self.max_length:
-            raise ValueError(
-                f"the longest sequences of {self!r} have length {self.max_length}; "
-                f"got length={length}; ask for {self.max_length} or less"
-            )
+            end, limit, side = "shortest", self.min_length, "more"
+        elif self.max_length is not None and length > self.max_length:
+            end, limit, side = "longest", self.max_length, "less"
+        else:
+            return
+        raise ValueError(
+            f"the {end} sequences of {self!r} have length {limit}; "
+            f"got length={length}; ask for {limit} or {side}"
+        )
 
     @cached_property
     def _known_floors(self) -> dict[tuple[str, int], Floors]:
@@ -195,25 +211,20 @@ class Task(ABC):
         return f"{self.name}({shown})"
 
 
-def uniform_tokens(
-    generator: torch.Generator, batch: int, length: int, alphabet: int
-) -> Int[Tensor, "batch seq"]:
+def _written(label: int | float) -> str:
+    return "." if label == UNSCORED else str(label)
+
+
+def uniform_tokens(generator: Generator, batch: int, length: int, alphabet: int) -> Tokens:
     """Independent tokens, each uniform on 1..alphabet."""
     return torch.randint(1, alphabet + 1, (batch, length), generator=generator)
 
 
-def whole(tokens: Int[Tensor, "batch seq"], targets: Targets) -> Batch:
-    """A batch without padding."""
-    return Batch(tokens, targets, torch.ones_like(tokens, dtype=torch.bool))
-
-
-def check_alphabet(name: str, alphabet: int, option: str = "alphabet") -> None:
-    """Refuse an alphabet, or what else an option calls it, with nothing to tell apart."""
-    if alphabet < 2:
-        raise ValueError(
-            f"{name} needs symbols to tell apart, so {option} must be at least 2; "
-            f"got {option}={alphabet}; ask for 2 or more"
-        )
+def check_least(name: str, least: int, **options: int) -> None:
+    """Refuse options below their least value, such as an alphabet with nothing to tell apart."""
+    for option, value in options.items():
+        if value < least:
+            raise ValueError(f"{name}: {option} must be at least {least}; got {option}={value}")
 
 
 def check_choice(name: str, option: str, value: object, allowed: Sequence[object]) -> None:
@@ -221,33 +232,3 @@ def check_choice(name: str, option: str, value: object, allowed: Sequence[object
     if value not in allowed:
         listed = ", ".join(map(str, allowed))
         raise ValueError(f"{name} has {option} among {listed}; got {option}={value!r}")
-
-
-def to_one_key(
-    key: Int[Tensor, "batch query"], linked: Bool[Tensor, "batch query"]
-) -> Bool[Tensor, "batch query key"]:
-    """Links of the linked queries to one key each."""
-    keys = torch.arange(key.shape[1], device=key.device)
-    return (rearrange(key, "batch query -> batch query 1") == keys) & rearrange(
-        linked, "batch query -> batch query 1"
-    )
-
-
-def shown(task: "Task", symbols: Sequence[int]) -> str:
-    """The tokens of a question in one line, its targets below them in columns."""
-    tokens = task.pose(torch.tensor([list(symbols)]))
-    targets = task.solve(tokens)
-    spelled = [task.spell(token) for token in tokens[0].tolist()]
-    if targets.ndim == 1:
-        return f"tokens   {' '.join(spelled)}\nanswer   {_target(targets.item())}"
-    lines = rearrange(targets[0], "seq ... -> (...) seq").tolist()
-    rows = [spelled, *([_target(target) for target in line] for line in lines)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        f"{title}  {' '.join(map(str.rjust, row, widths))}".rstrip()
-        for title, row in zip(["tokens ", *["targets"] * len(lines)], rows, strict=True)
-    )
-
-
-def _target(label: int | float) -> str:
-    return "." if label == UNSCORED else str(label)

@@ -1,14 +1,10 @@
 """Unique copy: a string of distinct symbols, written again."""
 
-from typing import ClassVar
-
 import torch
-from jaxtyping import Int
-from torch import Tensor
-from torch.nn import functional as F
+from torch import Generator
 
-from studies.tasks._shapes import Transcript
-from studies.tasks.task import Floors, check_alphabet
+from studies.tasks._shapes import Copied, Prompt, Reply, Transcript
+from studies.tasks.task import Floors, Symbols
 
 
 class UniqueCopy(Transcript):
@@ -24,39 +20,22 @@ class UniqueCopy(Transcript):
 
     Source: Huang et al. 2024, unique copy (arXiv:2410.02140): an alphabet of 150, the longest
     length. Their position offsets are a matter of the encoding, not of the task.
-
-    Raises:
-        ValueError: If the alphabet is below 2.
     """
 
-    name: ClassVar[str] = "unique_copy"
-    difficulty: ClassVar[tuple[str, ...]] = ("alphabet", "length")
+    name = "unique_copy"
+    specials = ("<", ":")
 
     def __init__(self, alphabet: int = 150) -> None:
-        check_alphabet(self.name, alphabet)
         super().__init__(alphabet)
+        self.max_length = alphabet
 
-    @property
-    def specials(self) -> tuple[str, ...]:
-        return ("<", ":")
-
-    @property
-    def max_length(self) -> int:
-        return self.alphabet
-
-    def draw(
-        self, generator: torch.Generator, batch: int, length: int
-    ) -> Int[Tensor, "batch symbol"]:
+    def draw(self, generator: Generator, batch: int, length: int) -> Symbols:
         return torch.rand(batch, self.alphabet, generator=generator).argsort(dim=1)[:, :length] + 1
 
-    def prompt(self, symbols: Int[Tensor, "batch symbol"]) -> Int[Tensor, "batch prompt"]:
-        started = F.pad(symbols, (1, 0), value=self.special(0))
-        return F.pad(started, (0, 1), value=self.special(1))
-
-    def reply(self, prompt: Int[Tensor, "batch prompt"]) -> Int[Tensor, "batch reply"]:
+    def reply(self, prompt: Prompt) -> Reply:
         return prompt[:, 1:-1]
 
-    def copied(self, length: int) -> Int[Tensor, " reply"]:
+    def copied(self, length: int) -> Copied:
         return torch.arange(1, length - 1)
 
     def measure_floors(self, length: int) -> Floors:

@@ -2,5 +2,5 @@
 
 `settings` says what a run depends on, `execute` does it: by training a model and scoring it, or by
 a function that the config names. `identity` tells the source that the numbers rest on,
-`saved_models` and `posthoc` come back to a model later.
+`saved_models` come back to a model later.
 """

@@ -13,13 +13,13 @@ from torch import nn
 from registry.errors import ConfigError, Problem
 from studies.scoring import FixedSets
 from studies.tasks.task import Task
-from studies.training import references
 from studies.training.callbacks import Callbacks
 from studies.training.data import trained_lengths
 from studies.training.evaluation import evaluate, of_nothing_learned, validation_lengths
 from studies.training.loop import Curves, DivergedError, train
 from studies.training.models import build_model, width_of
 from studies.training.outcome import Measured, Outcome, Work
+from studies.training.references import function_of
 from studies.training.settings import RunConfig, task_of
 from variants.masks import CONVENTION
 
@@ -39,20 +39,16 @@ def execute(
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     work = Work(config, replicate, device, after_step, between_batches)
-    outcome = _perform(work)
+    if config.perform is None:
+        outcome = train_and_score(work)
+    else:
+        outcome = function_of(config.perform.name)(work, **config.perform.options())
     outcome.wall_seconds = time.perf_counter() - wall
     outcome.cpu_seconds = time.process_time() - cpu
     outcome.provenance = {**_facts(work), **outcome.provenance}
     if device.type == "cuda":
         outcome.peak_bytes = torch.cuda.max_memory_allocated(device)
     return outcome
-
-
-def _perform(work: Work) -> Outcome:
-    chosen = work.config.perform
-    if chosen is None:
-        return train_and_score(work)
-    return references.function_of(chosen.name)(work, **chosen.options())
 
 
 def _facts(work: Work) -> dict[str, Any]:
@@ -98,7 +94,7 @@ def train_and_score(work: Work) -> Outcome:
     except DivergedError as error:
         outcome.status, outcome.reason, outcome.model = "diverged", str(error), None
         scores = of_nothing_learned(score(model, task, work))
-        outcome.scores = [*scores, *callbacks.criterion.never_met()]
+        outcome.scores = [*scores, *callbacks.criterion.measured(None)]
     outcome.curves = curves.points + callbacks.points
     outcome.provenance |= {"optimizer": "AdamW", "schedule": config.training.schedule}
     return outcome
@@ -106,21 +102,13 @@ def train_and_score(work: Work) -> Outcome:
 
 def score(model: nn.Module, task: Task, work: Work) -> list[Measured]:
     """Accuracy, exact match, skill and nll at trained lengths (validation) and at tested ones."""
-    settings = work.config.evaluation
+    settings, found = work.config.evaluation, list[Measured]()
     trained = validation_lengths(*trained_lengths(task, work.config.training))
-    splits = {"validation": trained, "test": list(settings.test_lengths)}
-    return [
-        measured
-        for split, lengths in splits.items()
-        for measured in evaluate(
-            model,
-            FixedSets(task, split, work.seeds, settings.examples, settings.batch_size),
-            lengths,
-            work.device,
-            work.between_batches,
-            settings.position_draws,
-        )
-    ]
+    for split, lengths in (("validation", trained), ("test", settings.test_lengths)):
+        sets = FixedSets(task, split, work.seeds, settings.examples, settings.batch_size)
+        looks = work.between_batches, settings.position_draws
+        found += evaluate(model, sets, lengths, work.device, *looks)
+    return found
 
 
 KEPT = 16
@@ -135,15 +123,13 @@ def trained_once(work: Work) -> Outcome:
     trains. It is not to be changed.
     """
     config = work.config.model_copy(update={"perform": None})
-    told = json.dumps(config.plain(), sort_keys=True)
-    return _trained(_Training(told, work.replicate, str(work.device), replace(work, config=config)))
+    key = json.dumps(config.plain(), sort_keys=True), work.replicate, str(work.device)
+    return _trained(_Training(key, replace(work, config=config)))
 
 
 @dataclass(frozen=True)
 class _Training:
-    config: str
-    replicate: int
-    device: str
+    key: tuple[str, int, str]
     work: Work = field(compare=False)
 
 
@@ -158,11 +144,7 @@ def forget() -> None:
 
 
 def device_named(name: str) -> str:
-    """The device that "cpu", "cuda" or "auto" names here.
-
-    Raises:
-        ConfigError: If there is no CUDA device and one is asked for.
-    """
+    """The device that "cpu", "cuda" or "auto" names here; a ConfigError where it is missing."""
     there = torch.cuda.is_available()
     if name == "cuda" and not there:
         raise ConfigError([Problem("device", "torch sees no CUDA device here; take cpu or auto")])

@@ -10,11 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from studies.scoring import Point, batch_loss
+from studies.scoring import Point, batch_loss, hooked
 from studies.seeds import Seeds
 from studies.tasks.task import Task
 from studies.training.data import batches
-from studies.training.schedules import rate_at
 from studies.training.settings import Training
 
 CURVE_POINTS = 50
@@ -63,11 +62,8 @@ def train(
     The loss is the cross-entropy averaged over the scored answers of a batch. Weight decay acts on
     matrices alone. Metrics go to `curves` even if training ends early. `watch` is told each step
     after it, and ends the training by True. Steps beyond `config.steps`, which a criterion of fit
-    may allow, go on at the rate of the last one.
-
-    Raises:
-        DivergedError: At the first loss or gradient that is not finite; for a loss, the message
-            names the layer whose activations were lost first.
+    may allow, go on at the rate of the last one. The first loss or gradient that is not finite is a
+    DivergedError; for a loss it names the layer whose activations were lost first.
     """
     model.train()
     trained = {name: one for name, one in model.named_parameters() if one.requires_grad}
@@ -78,7 +74,7 @@ def train(
         torch.manual_seed(seeds.seed("dropout"))
         step = 0
         for step, batch in enumerate(batches(task, config, seeds), start=1):
-            rate = _rate(config, step, d_model)
+            rate = rate_at(step, config, d_model)
             for group in optimizer.param_groups:
                 group["lr"] = rate
             loss = batch_loss(model, batch, device, positions)
@@ -96,17 +92,29 @@ def train(
     return step
 
 
-def _rate(config: Training, step: int, d_model: int) -> float:
-    """The learning rate of a step."""
-    return rate_at(
-        step,
-        schedule=config.schedule,
-        learning_rate=config.learning_rate,
-        steps=config.steps,
-        warmup_steps=config.warmup,
-        final_rate=config.final_rate,
-        d_model=d_model,
-    )
+def rate_at(step: int, config: Training, d_model: int) -> float:
+    r"""The learning rate of a step; steps count from 1, and no step has rate 0.
+
+    All schedules but noam rise linearly over the warm-up, to `learning_rate` at its last step.
+    Then `constant` stays there, `linear` and `cosine` fall to `final_rate` times it at the last
+    step, and stay there beyond it. `noam` is
+    $learning\_rate \cdot d_{model}^{-1/2} \min(s^{-1/2}, s \cdot w^{-3/2})$ for step s and warm-up
+    w, so there `learning_rate` is a factor, not the peak.
+
+    Source: Vaswani et al. 2017, equation 3 (arXiv:1706.03762), for noam; Loshchilov and Hutter
+    2017 (arXiv:1608.03983), for cosine.
+    """
+    rate, warmup = config.learning_rate, config.warmup
+    if config.schedule == "noam":
+        warm = max(warmup, 1)
+        return rate * d_model**-0.5 * min(step**-0.5, step * warm**-1.5)
+    if step <= warmup:
+        return rate * step / warmup
+    if config.schedule == "constant":
+        return rate
+    done = min((step - warmup) / max(config.steps - warmup, 1), 1.0)
+    fallen = done if config.schedule == "linear" else (1 - math.cos(math.pi * done)) / 2
+    return rate * (1 - (1 - config.final_rate) * fallen)
 
 
 def parameter_groups(
@@ -125,8 +133,7 @@ def gradient_norm(
 ) -> float:
     """The norm of the whole gradient, which is then clipped to `clip_norm`.
 
-    Raises:
-        DivergedError: If it is not finite, naming the first parameter at fault.
+    A DivergedError, where it is not finite, names the first parameter at fault.
     """
     gradients = {name: one.grad for name, one in parameters.items() if one.grad is not None}
     total = nn.utils.get_total_norm(gradients.values())
@@ -141,11 +148,7 @@ def gradient_norm(
 
 
 def finite(loss: Tensor, step: int, where: Callable[[], str] = lambda: "") -> float:
-    """The value of a loss; `where` tells what was lost first, at the end of the message.
-
-    Raises:
-        DivergedError: If it is not finite.
-    """
+    """The value of a loss; a DivergedError if it is not finite, which ends with `where`."""
     value = loss.item()
     if not math.isfinite(value):
         raise DivergedError(f"step {step}: the loss is not finite ({value}){where()}")
@@ -161,21 +164,15 @@ def first_nonfinite_module(model: nn.Module, run: Callable[[], object]) -> str |
     Modules inside others answer first, so it is the innermost one at fault; None where none is.
     """
     lost: list[str] = []
-    handles: list[Any] = []
-    for path, module in model.named_modules():
+    paths = {module: path for path, module in model.named_modules()}
 
-        def look(module: nn.Module, given: Any, output: Any, path: str = path) -> None:
-            floats = isinstance(output, Tensor) and output.is_floating_point()
-            if floats and not lost and not output.isfinite().all():
-                lost.append(path)
+    def look(module: nn.Module, given: Any, output: Any) -> None:
+        floats = isinstance(output, Tensor) and output.is_floating_point()
+        if floats and not lost and not output.isfinite().all():
+            lost.append(paths[module])
 
-        handles.append(module.register_forward_hook(look))
-    try:
-        with torch.no_grad():
-            run()
-    finally:
-        for handle in handles:
-            handle.remove()
+    with torch.no_grad(), hooked(paths, look):
+        run()
     return lost[0] if lost else None
 
 

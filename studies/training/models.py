@@ -14,11 +14,8 @@ from studies.training.settings import RunConfig, task_of
 def build_model(config: RunConfig, seeds: Seeds) -> nn.Module:
     """Build the model of a run, with the initial weights of a replicate.
 
-    The global generator is seeded for a function of the user's, and left as it was.
-
-    Raises:
-        ConfigError: If its encoder or its function refuses its options.
-        BrokenModelError: If what its function builds is no module.
+    The global generator is seeded for a function of the user's, and left as it was. Options that
+    are refused are a ConfigError; what is no module is a BrokenModelError.
     """
     seed = seeds.seed("init")
     if config.model is None:

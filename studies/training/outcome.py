@@ -14,27 +14,20 @@ if TYPE_CHECKING:
     from studies.training.settings import RunConfig
 
 
-def _nothing() -> None:
-    return None
-
-
 @dataclass(frozen=True)
 class Work:
     """One run to be done.
 
-    Args:
-        config: Everything that its numbers depend on, but for the replicate.
-        replicate: The seed of the run.
-        device: Where to compute.
-        after_step: To be called after each step of training: it counts, and keeps the run ours.
-        between_batches: To be called every few seconds of any other work.
+    `config` is everything that its numbers depend on, but for the replicate. `after_step` is to be
+    called after each step of training: it counts, and keeps the run ours; `between_batches` every
+    few seconds of any other work.
     """
 
     config: "RunConfig"
     replicate: int
     device: "torch.device"
-    after_step: Callable[[], None] = _nothing
-    between_batches: Callable[[], None] = _nothing
+    after_step: Callable[[], None] = lambda: None
+    between_batches: Callable[[], None] = lambda: None
 
     @property
     def seeds(self) -> Seeds:

@@ -18,21 +18,16 @@ from registry.plugins import load
 
 
 def refers(what: str, *given: str) -> BeforeValidator:
-    """Makes a field a function of the user's, whose arguments but the `given` ones are options."""
+    """Pydantic validator of a field that names a user function; see `resolve`."""
     return BeforeValidator(lambda value: None if value is None else resolve(what, given, value))
 
 
 def resolve(what: str, given: tuple[str, ...], value: Any) -> Choice:
     """The function that a config value names, with its options checked against its signature.
 
-    Args:
-        what: The key under which it is named, for messages.
-        given: The arguments that the caller passes.
-        value: `"package.module:function"`, `"file.py:function"`, a mapping of a name and options,
-            or what an earlier call returned.
-
-    Raises:
-        ConfigError: If there is no such function, or an option does not fit its signature.
+    The value is `"package.module:function"`, `"file.py:function"`, a mapping of a name and options,
+    or what an earlier call returned; `what` is its key, for messages, and `given` are the arguments
+    that the caller passes. A ConfigError says that there is no such function, or what does not fit.
     """
     if isinstance(value, Choice):
         value = {"name": value.name, **value.options()}
@@ -49,28 +44,23 @@ def resolve(what: str, given: tuple[str, ...], value: Any) -> Choice:
 
 
 def function_of(name: str) -> Callable[..., Any]:
-    """The function of this name.
-
-    Raises:
-        ConfigError: If its module cannot be imported or holds no such function.
-    """
+    """The function of this name; a ConfigError where its module does not hold it."""
     _, _, attribute = name.rpartition(":")
-    found = getattr(module_of(name), attribute, None)
+    found = getattr(_module_of(name), attribute, None)
     if not callable(found):
         rule = f"{name.rpartition(':')[0]} holds no function {attribute!r}"
         raise ConfigError([Problem("", rule, name)])
     return found
 
 
-def module_of(name: str) -> ModuleType:
-    """The module that holds the function of this name."""
-    return sys.modules[load(name.rpartition(":")[0]).module]
-
-
 def source_of(name: str) -> Module:
     """The module that holds the function of this name, and its file."""
-    module = module_of(name)
+    module = _module_of(name)
     return Module(module.__name__, Path(str(module.__file__)))
+
+
+def _module_of(name: str) -> ModuleType:
+    return sys.modules[load(name.rpartition(":")[0]).module]
 
 
 @cache
@@ -80,9 +70,7 @@ def _schema(name: str, given: tuple[str, ...]) -> type[Choice]:
     fields: dict[str, Any] = {"name": (Literal[name], ...)}
     parameters = inspect.signature(function).parameters
     for option, parameter in parameters.items():
-        if option in given:
-            continue
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        if option in given or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[option] = (hints.get(option, Any), default)

@@ -1,23 +1,29 @@
-"""Bring back the model of a stored run, with the weights that it was scored with."""
+"""Models of stored runs: keep their weights, bring them back, and score them at further lengths."""
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
+from registry.build import threads
+from registry.errors import ConfigError, Problem
 from registry.plugins import load as load_plugin
 from store.results import Results
 from store.weights import ModelFiles
 from studies.errors import ModelError
+from studies.scoring import FixedSets, Measured
 from studies.seeds import Seeds
+from studies.training.evaluation import evaluate
 from studies.training.identity import components
 from studies.training.models import build_model
-from studies.training.settings import RunConfig, check_run
+from studies.training.settings import RunConfig, check_run, task_of
 
 if TYPE_CHECKING:
+    from store.ledger import Ledger
     from store.records import Model, Run
 
 
@@ -32,12 +38,8 @@ def load(
 
     It is built from the config of the run, whatever built it then, and its weights are verified.
 
-    Args:
-        run: A run, or its id.
-        storage: The database, beside which the weights are.
-        despite_changes: Also where the source of a part has changed since the run: then the model
-            may compute something else.
-        device: Where the model is put.
+    `storage` is the database beside which the weights are. With `despite_changes` a model is also
+    brought back where the source of a part has changed since; it may compute something else then.
 
     Raises:
         StoreError: If there is no such run, or its file is missing or is not what was saved.
@@ -67,11 +69,7 @@ def load(
 
 
 def saved_model(run: "Run", results: Results) -> "Model":
-    """The latest weights of a run.
-
-    Raises:
-        ModelError: If it has none, with the way to get them.
-    """
+    """The latest weights of a run; a ModelError where it has none, with the way to get them."""
     saved = results.models(phase=None, where=f"id == {run.id}")
     if saved:
         return max(saved, key=lambda model: model.created_at)
@@ -86,11 +84,8 @@ def saved_model(run: "Run", results: Results) -> "Model":
 def config_of(run: "Run") -> RunConfig:
     """The config of a run, whose plug-ins are imported.
 
-    A plug-in whose file is elsewhere now is imported by the caller, before.
-
-    Raises:
-        ConfigError: If a part of it is not there any more.
-        ModelError: If nothing in it is a model.
+    A plug-in whose file is elsewhere now is imported by the caller, before. A part that is gone
+    is a ConfigError; a run without a model is a ModelError.
     """
     for plugin in run.provenance.get("plugins", []):
         spec, file = str(plugin["spec"]), Path(plugin["file"])
@@ -117,10 +112,8 @@ HEADER_SIZE_BYTES = 8
 def content_of(model: nn.Module, run: "Run") -> bytes:
     """The weights of a run as a safetensors file, which names the run that they belong to.
 
-    Weights that several modules share are written under each of their names.
-
-    Raises:
-        ModelError: If the model holds state that is no tensor.
+    Weights that several modules share are written under each of their names; state that is no
+    tensor is a ModelError.
     """
     from safetensors.torch import save
 
@@ -136,11 +129,7 @@ def content_of(model: nn.Module, run: "Run") -> bytes:
 
 
 def put_into(model: nn.Module, content: bytes, run: "Run") -> None:
-    """Put the weights of a run into a model that was built from its config.
-
-    Raises:
-        ModelError: If they are those of another run, or do not fit.
-    """
+    """Put the weights of a run into a model of its config; a ModelError where they are others."""
     from safetensors import SafetensorError
     from safetensors.torch import load
 
@@ -174,3 +163,86 @@ def _marks_in(content: bytes) -> dict[str, str]:
 
 def _told(marks: dict[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in marks.items()) or "a file without a name"
+
+
+SOURCE = "studies.evaluate"
+"""What later scores name as their source; the run itself names none."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be measured. `examples` and `batch_size` are those of the run where None."""
+
+    lengths: tuple[int, ...]
+    split: str = "test"
+    examples: int | None = None
+    batch_size: int | None = None
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class Added:
+    """What was measured, by length: what was there already, and what a model refused and why."""
+
+    scores: list[Measured]
+    known: dict[int, int]
+    refused: dict[int, str]
+
+
+def measure(run: "Run", asked: Asked, storage: str) -> tuple[list[Measured], dict[int, str]]:
+    """Score the stored model of a run, on the sets that its study would have used.
+
+    A set follows from replicate, split, length and number of examples; with the batch size and
+    the thread count of the run, a length that the study did score gets the identical number.
+
+    Raises:
+        StoreError: If the model cannot be brought back; see `studies.load`.
+        ModelError: If the run was scored in another way than by a task.
+        ConfigError: If the task has no such length.
+    """
+    config = config_of(run)
+    if not config.scored:
+        raise ModelError(f"run {run.id} ({run.study}, {run.arm}) has no scores of a task to add to")
+    model = load(run, storage, despite_changes=True, device=asked.device)
+    task, settings = task_of(config.task), config.evaluation
+    for length in asked.lengths:
+        try:
+            task.check_length(length)
+        except ValueError as error:
+            raise ConfigError([Problem("--lengths", str(error), length)]) from None
+    seeds = Seeds(config.study.seed, run.seed)
+    sizes = asked.examples or settings.examples, asked.batch_size or settings.batch_size
+    sets, refused = FixedSets(task, asked.split, seeds, *sizes), dict[int, str]()
+    with threads(run.provenance.get("threads") or torch.get_num_threads()):
+        scores = evaluate(
+            model,
+            sets,
+            asked.lengths,
+            torch.device(asked.device),
+            position_draws=settings.position_draws,
+            refused=refused,
+        )
+    return scores, refused
+
+
+def add_later_scores(run: "Run", asked: Asked, ledger: "Ledger", storage: str) -> Added:
+    """Measure the lengths that are not stored yet, and store them as added later.
+
+    A length that the model refuses is stored too: without a value, and with the reason. Errors are
+    those of `measure`, and a StoreError if the run is not done.
+    """
+    known = {
+        score.length: score.n
+        for score in ledger.scores([run.id])
+        if (score.split, score.metric, score.bin) == (asked.split, "accuracy", None)
+    }
+    there = {length: known[length] for length in asked.lengths if length in known}
+    lengths = tuple(length for length in asked.lengths if length not in known)
+    if not lengths:
+        return Added([], there, {})
+    scores, refused = measure(run, replace(asked, lengths=lengths), storage)
+    for length in lengths:
+        why = f": not applicable: {refused[length]}" if length in refused else ""
+        own = [score for score in scores if score.length == length]
+        ledger.add_scores(run.id, own, source=f"{SOURCE}{why}")
+    return Added(scores, there, refused)

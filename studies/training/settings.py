@@ -1,7 +1,7 @@
 """The settings of a run, checked strictly: everything that its numbers depend on."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,12 +18,11 @@ from pydantic import (
 
 import studies.probes  # announces its table, as the next one does
 import studies.tasks  # noqa: F401
-from registry.choices import STRICT, Choice, build_part, resolve
+from registry.choices import STRICT, Choice, among, build_part, resolve
 from registry.config import EncoderConfig
 from registry.errors import ConfigError, Problem, problems_of
 from store.metrics import METRICS
 from studies.training.references import refers
-from studies.training.schedules import Schedule
 
 Whole = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
@@ -37,30 +36,26 @@ else:
 """A share of the right that a model may reach."""
 
 
+def _once(values: Sequence[Any]) -> None:
+    """Refuse a list that says something twice."""
+    twice = [value for value in values if values.count(value) > 1]
+    if twice:
+        raise ValueError(f"each is given once; got {twice[0]!r} {len(twice)} times")
+
+
+def _told_apart(probes: tuple[Choice, ...]) -> tuple[Choice, ...]:
+    """Refuse two probes of one name: what they measure could not be told apart."""
+    _once([probe.name for probe in probes])
+    return probes
+
+
 def _task(value: Any) -> Choice | None:
     return None if value is None else resolve("task", value)
 
 
 TaskChoice = Annotated[SerializeAsAny[Choice] | None, BeforeValidator(_task)]
-
-
-def _probe(value: Any) -> Choice:
-    return resolve("probe", value)
-
-
-Probe = Annotated[SerializeAsAny[Choice], BeforeValidator(_probe)]
-
-
-def _once(probes: tuple[Choice, ...]) -> tuple[Choice, ...]:
-    """Refuse two probes of one name: what they measure could not be told apart."""
-    names = [probe.name for probe in probes]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(f"each probe is given once; got {twice[0]} {len(twice)} times")
-    return probes
-
-
-Probes = Annotated[tuple[Probe, ...], Strict(False), AfterValidator(_once)]
+Probe = Annotated[SerializeAsAny[Choice], among("probe")]
+Probes = Annotated[tuple[Probe, ...], Strict(False), AfterValidator(_told_apart)]
 Model = Annotated[SerializeAsAny[Choice] | None, refers("model", "vocab_size", "n_classes")]
 Perform = Annotated[SerializeAsAny[Choice] | None, refers("perform", "work")]
 
@@ -68,13 +63,12 @@ Perform = Annotated[SerializeAsAny[Choice] | None, refers("perform", "work")]
 def some(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Refuse a list that is empty or says something twice."""
     if not values:
-        raise ValueError("at least one is needed; got none")
-    twice = [value for value in values if values.count(value) > 1]
-    if twice:
-        raise ValueError(f"each is given once; got {twice[0]!r} {len(twice)} times")
+        raise ValueError("must not be empty")
+    _once(values)
     return values
 
 
+Schedule = Literal["constant", "linear", "cosine", "noam"]
 Many = (Strict(False), AfterValidator(some))
 """A list of YAML, with at least one item."""
 Lengths = Annotated[tuple[Count, ...], *Many]
@@ -96,14 +90,9 @@ class Strictly(BaseModel):
 class Until(Strictly):
     """A criterion of fit: the mean of a metric over trained lengths reaches a value.
 
-    Args:
-        metric: Of the scores.
-        value: From which on the model fits.
-        stop: Whether training ends there, and goes on to `cap` times its steps where it is not
-            met; if not, the first step at which it is met is noted and nothing changes.
-        cap: See `stop`.
-        every: Steps between looks; null: a fiftieth of the steps.
-        examples: Sequences that each look sees, at each length.
+    With `stop` training ends there, and goes on to `cap` times its steps where it is not met;
+    without, the first step at which it is met is noted and nothing changes. There are `every` steps
+    between looks (null: a fiftieth of the steps), at `examples` sequences of each length.
     """
 
     metric: Share = "accuracy"
@@ -215,11 +204,7 @@ class RunConfig(Strictly):
 
 
 def check_run(data: Mapping[str, Any]) -> RunConfig:
-    """The checked config of a run.
-
-    Raises:
-        ConfigError: If it breaks a rule; every problem is told.
-    """
+    """The checked config of a run; a ConfigError names every rule that it breaks."""
     try:
         return RunConfig(**data)
     except ValidationError as error:
@@ -242,20 +227,12 @@ def with_its_place(problem: Problem, settings: type[BaseModel]) -> Problem:
 
 
 def probe_of(chosen: Choice) -> Any:
-    """The probe that a choice names.
-
-    Raises:
-        ConfigError: If the probe refuses its options.
-    """
+    """The probe that a choice names; a ConfigError where it refuses its options."""
     return build_part("probe", chosen)
 
 
 def task_of(chosen: Choice | None) -> Any:
-    """The task that a choice names.
-
-    Raises:
-        ConfigError: If the task refuses its options.
-    """
+    """The task that a choice names; a ConfigError where it refuses its options."""
     assert chosen is not None, "a run that trains has a task"
     try:
         return build_part("task", chosen)

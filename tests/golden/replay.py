@@ -31,14 +31,17 @@ from store.ledger import Ledger
 from store.results import Results
 from studies.analysis.gather import results_of
 from studies.analysis.results import Arm, StudyResults, Task
-from studies.analysis.search import best, grow, points
+from studies.analysis.search import best, is_settled, points
 from studies.analysis.summaries import overall
 from studies.analysis.verdicts import verdicts
 from studies.execution.scheduler import Scheduler
 from studies.execution.trials import Trials
+from studies.experiment.draft import Draft
 from studies.experiment.freeze import freeze, frozen_for
-from studies.experiment.load_plan import ready
+from studies.experiment.load import Typed, load_draft
 from studies.experiment.plan import Cell, Plan
+from studies.experiment.resolve import resolve
+from studies.experiment.search import grow
 from studies.experiment.study import Study
 from studies.experiment.study_file import read_study
 from studies.report.figures import figures
@@ -80,57 +83,56 @@ def replay(case: Case, folder: Path) -> tuple[str, dict[str, Any]]:
     for call in (case, *case.get("then", ())):
         # A later call sees the rows of those before it, as it would find them stored.
         rows = [*rows, *call["rows"]]
-        told = _called(_planned(study, call), url, rows)
+        told = _called(_drafted(study, call), url, rows)
     return url, told
 
 
 def plan_of(file: Path) -> Plan:
     """The checked plan of a study file, as the command line makes it."""
-    return _planned(read_study(file), {})
+    return resolve(_drafted(read_study(file), {}))
 
 
-def _planned(study: Study, call: Case) -> Plan:
-    """The checked plan of a call."""
+def _drafted(study: Study, call: Case) -> Draft:
+    """The checked draft of a call."""
     options = {"only": call.get("arms"), "seeds": call.get("seeds")}
-    budget = call.get("budget", study.default_budget)
-    return ready(study, budget, options, None, study.plugins, call.get("set", ()))
+    return load_draft(study, Typed(call.get("budget"), None, call.get("set", ()), options))
 
 
 def code_hashes(file: Path) -> list[str | None]:
     """What stands for the code behind each run of a study file, as it is now."""
     plan = plan_of(file)
     cells = plan.cells()
-    runs = [
-        run for cell in cells for run in plan.confirming(cell, plan.settings.study.settings()[0])
-    ]
+    runs = [run for cell in cells for run in plan.confirming(cell, plan[cell].tries[0].setting)]
     return [run.code_hash for run in runs]
 
 
 def first_run(file: Path) -> Callable[[], object]:
     """What does the first run of a study file in this process, and keeps nothing of it."""
-    plan = plan_of(file)
-    config = plan.config(plan.cells()[0])
+    draft = _drafted(read_study(file), {})
+    config = draft.config(draft.cells()[0])
     return lambda: execute(config, 0, torch.device("cpu"))
 
 
-def _called(plan: Plan, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _called(draft: Draft, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Do a call: every run that has a row ends as the row says, tuning first."""
     ledger = Ledger.create(url)
-    ledger.describe_study(plan.study.name, plan.study.text)
-    grown: Plan | None = plan
+    ledger.describe_study(draft.study.name, draft.study.text)
+    grown: Draft | None = draft
     while grown is not None:
-        plan = grown
+        draft, plan = grown, resolve(grown)
+        ledger.keep_plan(plan.study, plan.to_data())
         # Optuna only mirrors what is tuned, so its side is never opened.
         scheduler = Scheduler(plan, ledger, Trials.__new__(Trials))
-        _finish(plan, ledger, scheduler.tuning, rows)
+        _finish(draft, ledger, scheduler.tuning, rows)
         scheduler.advance()
         confirming = [number for numbers in scheduler.confirming.values() for number in numbers]
         results = Results(url)
         kept = freeze(plan, ledger, results, confirming)
         results.close()
-        _finish(plan, ledger, scheduler.confirming, rows)
+        _finish(draft, ledger, scheduler.confirming, rows)
         found = results_of(plan, url)
-        grown = grow(found) if plan.settings.study.search else None
+        waits = plan.search is None or not is_settled(found)
+        grown = None if waits else grow(draft, points(found))
     told = {
         "verdicts": [_verdict(one) for one in verdicts(found, frozen_for(plan, kept))],
         "arms": [_arm(plan, *one) for one in found.arms],
@@ -144,7 +146,7 @@ def _called(plan: Plan, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str
 
 
 def _finish(
-    plan: Plan,
+    draft: Draft,
     ledger: Ledger,
     cells: Mapping[Cell, Sequence[int]],
     rows: Iterable[Mapping[str, Any]],
@@ -164,8 +166,8 @@ def _finish(
             row.get("status", "done"),
             reason=row.get("reason"),
             scores=[
-                *_scores(plan.config(cell_of[run.id]), row.get("scores", ())),
-                *_imputed(plan.config(cell_of[run.id]), row, known.values()),
+                *_scores(draft.config(cell_of[run.id]), row.get("scores", ())),
+                *_imputed(draft.config(cell_of[run.id]), row, known.values()),
             ],
             curves=_records(CURVE, row.get("curves", ())),
             wall_seconds=row.get("seconds"),
@@ -206,7 +208,7 @@ def _imputed(
         for metric in MEASURES
     ]
     criterion = StoppingCriterion(task, training, Seeds(0, 0), torch.device("cpu"))
-    yield from map(vars, [*of_nothing_learned(measured), *criterion.never_met()])
+    yield from map(vars, [*of_nothing_learned(measured), *criterion.measured(None)])
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -262,7 +264,7 @@ def _tuning(plan: Plan, arm: Arm) -> dict[str, Any] | None:
     choice = arm.choice
     if "not over" in arm.reason:
         return None
-    setting = plan.settings.study.settings()[0] if not arm.reason else None
+    setting = plan.protocol.tried[0] if not arm.reason else None
     return {
         "setting": setting if choice is None else choice.setting,
         "near": [] if choice is None else choice.near,
@@ -281,7 +283,7 @@ def _overall(one: Any) -> dict[str, Any]:
 
 
 def _front(results: StudyResults) -> dict[str, Any] | None:
-    if results.plan.settings.study.search is None:
+    if results.plan.search is None:
         return None
     return {
         name: [{"arm": one.arm, "values": list(one.values)} for one in found(results)]

@@ -222,9 +222,9 @@ def test_a_table_brings_promises_of_its_own(tmp_path: Path, monkeypatch: Any) ->
         "colour": "class Colour:\n    name: str\n",
         "red": "from colours.colour import Colour\n\nclass Red(Colour):\n    name = 'red'\n",
         "promises": (
-            "from registry.conformance.checks import insist, promise\n\n"
+            "from registry.conformance.checks import require, promise\n\n"
             "@promise()\ndef it_is_bright(subject):\n"
-            "    insist(type(subject.make()).name == 'red', 'it is dull')\n"
+            "    require(type(subject.make()).name == 'red', 'it is dull')\n"
         ),
     }.items():
         (tmp_path / "colours" / f"{name}.py").write_text(text)

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from registry.conformance.checks import Broken, insist_same
+from registry.conformance.checks import Broken, require_same
 from tests.messages import Messages
 
 
@@ -18,7 +18,7 @@ def test_a_lost_number_is_equal_to_nothing(place: str, value: float) -> None:
     if place != "found":
         expected[1] = value
     with pytest.raises(Broken, match="states"):
-        insist_same(found, expected, "states")
+        require_same(found, expected, "states")
     if place != "both":
         with pytest.raises(AssertionError):
             torch.testing.assert_close(found, expected)
@@ -26,5 +26,5 @@ def test_a_lost_number_is_equal_to_nothing(place: str, value: float) -> None:
 
 def test_tensors_of_other_shapes_are_not_the_same(messages: Messages) -> None:
     with messages.raises(Broken):
-        insist_same(torch.zeros(1, 3), torch.zeros(3), "states")
-    insist_same(torch.zeros(3) + 1e-10, torch.zeros(3), "states")
+        require_same(torch.zeros(1, 3), torch.zeros(3), "states")
+    require_same(torch.zeros(3) + 1e-10, torch.zeros(3), "states")

@@ -191,9 +191,9 @@ def test_settings_reach_the_options_of_a_part_left_at_its_default(
 @pytest.mark.parametrize(
     ("text", "words", "said"),
     [
-        ("d_modl: 3", [], "config.yaml:1: d_modl: unknown key 'd_modl'; did you mean 'd_model'?"),
-        ("encoder: {d_modl: 3}", [], "config.yaml:1: encoder.d_modl: unknown key"),
-        ("encoder: {}\nd_model: 3", [], "config.yaml:2: d_model: belongs under encoder"),
+        ("d_modl: 3", [], "config.yaml:1:1: d_modl: unknown key 'd_modl'; did you mean 'd_model'?"),
+        ("encoder: {d_modl: 3}", [], "config.yaml:1:11: encoder.d_modl: unknown key"),
+        ("encoder: {}\nd_model: 3", [], "config.yaml:2:1: d_model: belongs under encoder"),
         ("encoder: 3", [], "encoder: expected a mapping; got 3"),
         ("{}", ["--set", "d_model"], "expected dotted.key=value; got 'd_model'"),
         ("{}", ["--set", "=3"], "expected dotted.key=value; got '=3'"),

@@ -14,9 +14,11 @@ from studies.analysis.results import Arm, Seed, StudyResults, Task
 from studies.analysis.verdicts import verdicts
 from studies.execution.scheduler import Scheduler
 from studies.execution.trials import Trials
+from studies.experiment.draft import Draft
 from studies.experiment.freeze import freeze, frozen_for
 from studies.experiment.overrides import gather
 from studies.experiment.plan import Plan
+from studies.experiment.resolve import resolve
 from studies.experiment.study import Budget, Study
 from studies.report.findings import Findings
 from studies.statistics import Verdict
@@ -144,7 +146,7 @@ CLAIM = {
 }  # fmt: skip
 
 
-def plan(seeds: int, variable: str = "encoder.position", **study: Any) -> Plan:
+def draft(seeds: int, variable: str = "encoder.position", **study: Any) -> Draft:
     """Two arms on one panel with one claim, unless something else is said."""
     settings: dict[str, Any] = {
         "encoder": {"d_model": 8, "n_heads": 2, "n_layers": 1},
@@ -162,7 +164,12 @@ def plan(seeds: int, variable: str = "encoder.position", **study: Any) -> Plan:
     made = Study("made_up", "Which carries further?", "Made up.", (variable,), {
         "own": Budget("", settings)
     })  # fmt: skip
-    return Plan(made, gather(settings))
+    return Draft(made, gather(settings))
+
+
+def plan(seeds: int, **study: Any) -> Plan:
+    """The plan of that draft."""
+    return resolve(draft(seeds, **study))
 
 
 class MadeUp:
@@ -170,7 +177,7 @@ class MadeUp:
 
     Args:
         folder: Where its database is made.
-        plan: The study.
+        draft: The study.
         skills: What came of the confirming seeds of each arm.
         nlls: The validation nll of each arm at each learning rate, where it is tuned.
         tuned: The skills of the tuning runs at each rate.
@@ -179,14 +186,15 @@ class MadeUp:
     def __init__(
         self,
         folder: Path,
-        plan: Plan,
+        draft: Draft,
         skills: Mapping[str, Sequence[Outcome]],
         nlls: Mapping[str, Mapping[float, float]] | None = None,
         tuned: Mapping[float, Sequence[float]] | None = None,
     ) -> None:
-        self.plan, self.url = plan, f"sqlite:///{folder / 'made_up.db'}"
+        self.draft, self.plan = draft, resolve(draft)
+        self.url = f"sqlite:///{folder / 'made_up.db'}"
         self.ledger = Ledger.create(self.url)
-        self.scheduler = Scheduler(plan, self.ledger, Trials(self.url))
+        self.scheduler = Scheduler(self.plan, self.ledger, Trials(self.url))
         for cell, numbers in self.scheduler.tuning.items():
             while claim := self.ledger.claim("w", numbers):
                 rate = claim.run.config["training"]["learning_rate"]
@@ -196,7 +204,7 @@ class MadeUp:
                 self.ledger.finish(claim, "done", scores=scores)
         self.scheduler.advance()
         results = Results(self.url)
-        self.kept = freeze(plan, self.ledger, results, [])
+        self.kept = freeze(self.plan, self.ledger, results, [])
         results.close()
         for cell, numbers in self.scheduler.confirming.items():
             while claim := self.ledger.claim("w", numbers):
@@ -255,4 +263,4 @@ CASES: dict[str, dict[str, Sequence[Outcome]]] = {
 def case(folder: Path, name: str) -> MadeUp:
     """One of these, stored."""
     skills = CASES[name]
-    return MadeUp(folder, plan(len(skills["rope"])), skills)
+    return MadeUp(folder, draft(len(skills["rope"])), skills)

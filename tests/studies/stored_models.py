@@ -7,9 +7,11 @@ from typing import Any
 
 from store.ledger import Ledger
 from store.records import Run
-from studies.execution.worker import Job, SharedProgress, _Worker
+from studies.execution.worker import Job, SharedProgress, Worker
+from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
 from studies.experiment.plan import Plan
+from studies.experiment.resolve import resolve
 from studies.experiment.study import Budget, Study
 
 TINY: dict[str, Any] = {
@@ -26,11 +28,16 @@ TINY: dict[str, Any] = {
 }  # fmt: skip
 
 
-def plan(**study: Any) -> Plan:
+def draft(**study: Any) -> Draft:
     """A study of two arms, each with two seeds of two steps."""
     settings = {**TINY, "study": {**TINY["study"], **study}}
     made = Study("tiny", "Which?", "Which?", ("encoder.position",), {"own": Budget("", {})})
-    return Plan(made, gather(settings))
+    return Draft(made, gather(settings))
+
+
+def plan(**study: Any) -> Plan:
+    """The plan of that draft."""
+    return resolve(draft(**study))
 
 
 class Desk:
@@ -44,15 +51,15 @@ class Desk:
 
     def do(self, made: Plan) -> list[Run]:
         """Do the confirming runs of a plan."""
-        settings = made.settings.study.settings()[0]
-        planned = [run for cell in made.cells() for run in made.confirming(cell, settings)]
+        first = made.protocol.tried[0]
+        planned = [run for cell in made.cells() for run in made.confirming(cell, first)]
         ids = self.ledger.plan(planned)
         self.work(ids)
         return self.ledger.runs(ids)
 
     def work(self, ids: Sequence[int], trials: Any = None) -> None:
         """Do the runs that are planned."""
-        worker = _Worker(self.job, SharedProgress([], _Count(), _Count(), [0], [0]), 0)
+        worker = Worker(self.job, SharedProgress([], _Count(), _Count(), [0], [0]), 0)
         worker.refuse_to_outlive = lambda: None  # type: ignore[method-assign]
         while claim := self.ledger.claim("desk", ids):
             worker.do(claim, self.ledger, trials)

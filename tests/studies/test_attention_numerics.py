@@ -6,22 +6,22 @@ import pytest
 
 from studies.attention_numerics import METRICS, STUDY
 from studies.experiment.contrasts import asked
+from studies.experiment.draft import Draft
 from studies.experiment.hypothesis import SIGNS
 from studies.experiment.overrides import gather
-from studies.experiment.plan import Plan
-from studies.experiment.validate import check_plan
+from studies.experiment.validate import check_draft
 from tests.studies.studying import call_in, means_of
 
 
 @pytest.mark.parametrize("budget", STUDY.budgets)
 def test_every_budget_asks_every_claim(budget: str) -> None:
-    plan = Plan(STUDY, gather(STUDY.budgets[budget].settings))
-    check_plan(plan)
-    assert len(asked(plan)) == len(plan.settings.study.claims()) == 5
+    draft = Draft(STUDY, gather(STUDY.budgets[budget].settings))
+    check_draft(draft)
+    assert len(asked(draft)) == len(draft.settings.study.claims()) == 5
 
 
 def test_directions_are_those_of_the_words() -> None:
-    claims = Plan(STUDY, gather(STUDY.budgets["quick"].settings)).settings.study.claims()
+    claims = Draft(STUDY, gather(STUDY.budgets["quick"].settings)).settings.study.claims()
     read = {one.name: f"{one.arm} {SIGNS[one.direction]} {one.against}" for one in claims}
     assert read["sdpa is exact in float32"] == "sdpa ≈ explicit"
     assert read["no scale, no spread"] == "unscaled < explicit"

@@ -8,13 +8,13 @@ import pytest
 from registry import ConfigError
 from studies.analysis import sentence
 from studies.analysis.sentences import claims
+from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
-from studies.experiment.plan import Plan
 from studies.experiment.study_file import read_study
-from studies.experiment.validate import check_plan, plan_problems
+from studies.experiment.validate import check_draft, draft_problems
 from studies.report.findings import findings_of
 from studies.report.page import html_page, markdown_page
-from tests.studies.made_up import CLAIM, MadeUp, plan
+from tests.studies.made_up import CLAIM, MadeUp, draft
 
 TEXT = """
 name: placement
@@ -50,15 +50,15 @@ NOISE = (0.02, -0.02, 0.01, -0.01, 0.0)
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Plan:
+def made(tmp_path: Path) -> Draft:
     file = tmp_path / "placement.yaml"
     file.write_text(TEXT)
     study = read_study(file)
-    return Plan(study, gather(study.budgets["file"].settings))
+    return Draft(study, gather(study.budgets["file"].settings))
 
 
-def test_a_file_states_an_interaction_and_a_time(made: Plan) -> None:
-    assert plan_problems(made) == []
+def test_a_file_states_an_interaction_and_a_time(made: Draft) -> None:
+    assert draft_problems(made) == []
 
     gain, sooner = made.settings.study.hypotheses
     assert gain.arms == CELLS
@@ -67,7 +67,7 @@ def test_a_file_states_an_interaction_and_a_time(made: Plan) -> None:
 
 
 def test_the_answer_of_known_cells_is_the_interaction_that_they_have(
-    tmp_path: Path, made: Plan
+    tmp_path: Path, made: Draft
 ) -> None:
     """Rope gains .4 under pre and .1 under post: .3 more."""
     means = dict(zip(CELLS, (0.9, 0.5, 0.6, 0.5), strict=True))
@@ -83,7 +83,7 @@ def test_the_answer_of_known_cells_is_the_interaction_that_they_have(
     assert "rope × pre has no steps_to_fit at length 16" in sentence(sooner)
 
 
-def test_its_report_says_the_interaction(tmp_path: Path, made: Plan) -> None:
+def test_its_report_says_the_interaction(tmp_path: Path, made: Draft) -> None:
     skills = {arm: [(1.0, 0.9 + one) for one in NOISE] for arm in CELLS}
     study = MadeUp(tmp_path, made, skills)
 
@@ -96,7 +96,7 @@ def test_its_report_says_the_interaction(tmp_path: Path, made: Plan) -> None:
     assert name in text
 
 
-def interaction(**changes: Any) -> Plan:
+def interaction(**changes: Any) -> Draft:
     factors = {"encoder.position": ["rope", "none"], "encoder.norm_placement": ["pre", "post"]}
     claim = {
         **CLAIM,
@@ -105,7 +105,7 @@ def interaction(**changes: Any) -> Plan:
         "than": ["rope × post", "none × post"],
         **changes,
     }
-    return plan(5, factors=factors, hypotheses=[claim])
+    return draft(5, factors=factors, hypotheses=[claim])
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_one_thing_changes_in_each_of_its_simple_contrasts(
     changes: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(ConfigError, match=told):
-        check_plan(interaction(**changes))
+        check_draft(interaction(**changes))
 
 
 def test_the_second_pair_makes_the_same_change_as_the_first() -> None:
@@ -133,23 +133,23 @@ def test_the_second_pair_makes_the_same_change_as_the_first() -> None:
     claim = {**CLAIM, "against": "none", "than": ["alibi", "sinusoidal"]}
 
     with pytest.raises(ConfigError, match="compares one change under two levels") as caught:
-        check_plan(plan(5, arms=arms, hypotheses=[claim]))
+        check_draft(draft(5, arms=arms, hypotheses=[claim]))
 
     assert "encoder.position.name: rope against none" in str(caught.value)
     assert "encoder.position.name: alibi against sinusoidal" in str(caught.value)
 
 
 def test_a_sound_interaction_is_no_problem() -> None:
-    check_plan(interaction())
+    check_draft(interaction())
 
 
 def test_a_time_is_asked_at_the_longest_trained_length() -> None:
     claim = {**CLAIM, "metric": "steps_to_fit"}
-    own = plan(5, hypotheses=[claim])
+    own = draft(5, hypotheses=[claim])
     settings = gather(own.study.budgets["own"].settings, None, ["training.until={value: 0.9}"])
 
     with pytest.raises(ConfigError, match=r"longest trained length; say lengths: \[16\]"):
-        check_plan(Plan(own.study, settings))
+        check_draft(Draft(own.study, settings))
 
 
 @pytest.mark.slow

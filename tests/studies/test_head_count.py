@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from studies.experiment.contrasts import asked
+from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
-from studies.experiment.plan import Plan
-from studies.experiment.validate import check_plan
+from studies.experiment.validate import check_draft
 from studies.head_count import FIXED, OFFSETS, RANK, STUDY, remark
 from tests.studies.studying import call_in, means_of
 
@@ -16,19 +16,19 @@ from tests.studies.studying import call_in, means_of
     "budget", ["smoke", "quick", pytest.param("standard", marks=pytest.mark.slow)]
 )
 def test_every_budget_asks_every_claim(budget: str) -> None:
-    plan = Plan(STUDY, gather(STUDY.budgets[budget].settings))
-    check_plan(plan)
-    assert len(asked(plan)) == len(plan.settings.study.claims())
+    draft = Draft(STUDY, gather(STUDY.budgets[budget].settings))
+    check_draft(draft)
+    assert len(asked(draft)) == len(draft.settings.study.claims())
 
 
 def test_parameters_stay_at_a_fixed_width_and_grow_at_a_fixed_d_head() -> None:
     from studies.seeds import Seeds
     from studies.training.models import build_model
 
-    plan = Plan(STUDY, gather(STUDY.budgets["quick"].settings))
+    draft = Draft(STUDY, gather(STUDY.budgets["quick"].settings))
 
     def size(panel: str, arm: str) -> int:
-        model = build_model(plan.config(plan.cell(panel, arm)), Seeds(0, 0))
+        model = build_model(draft.config(draft.cell(panel, arm)), Seeds(0, 0))
         return sum(one.numel() for one in model.parameters())
 
     tables, attention, norms = (17 + 16) * 64, 4 * (64 + 1) * 64, 3 * 2 * 64
@@ -39,9 +39,9 @@ def test_parameters_stay_at_a_fixed_width_and_grow_at_a_fixed_d_head() -> None:
 
 
 def test_the_rank_panel_fits_heads_as_wide_as_those_of_its_arm() -> None:
-    plan = Plan(STUDY, gather(STUDY.budgets["quick"].settings))
+    draft = Draft(STUDY, gather(STUDY.budgets["quick"].settings))
     for arm, width in (("1 head", 64), ("4 heads", 16), ("64 heads", 1)):
-        encoder = plan.config(plan.cell(RANK, arm)).encoder
+        encoder = draft.config(draft.cell(RANK, arm)).encoder
         assert encoder is not None
         assert (encoder.d_head or encoder.d_model // encoder.n_heads) == width
 
@@ -53,7 +53,7 @@ def test_the_rank_panel_fits_heads_as_wide_as_those_of_its_arm() -> None:
 )  # fmt: skip
 def test_slopes_of_alibi_that_move_with_the_heads_are_told(position: str, told: bool) -> None:
     made = gather(STUDY.budgets["quick"].settings, None, [f"encoder.position={position}"])
-    arm = next(iter(Plan(STUDY, made).arms.values()))
+    arm = next(iter(Draft(STUDY, made).arms.values()))
     assert bool(remark(arm, made)) == told
 
 

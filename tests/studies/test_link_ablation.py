@@ -1,12 +1,14 @@
 """The study of link ablation: its plan, and its smallest budget done in this process."""
 
+from typing import get_args
+
 import pytest
 import torch
 
-from studies.cli.command import read_plan
-from studies.experiment.plan import Plan
+from studies.experiment.draft import Draft
+from studies.experiment.load import Typed, load_draft
 from studies.link_ablation import ARMS, METRICS, STUDY
-from studies.links.choices import CHOICES
+from studies.links.choices import Choice
 from studies.training.execute import execute, forget
 from studies.training.outcome import Outcome
 
@@ -14,12 +16,12 @@ TRIED = ("nothing", "top", "keep true", "untrained true")
 
 
 @pytest.fixture(scope="module")
-def smoke() -> Plan:
-    return read_plan(STUDY, ["--budget", "smoke"])
+def smoke() -> Draft:
+    return load_draft(STUDY, Typed("smoke"))
 
 
 @pytest.fixture(scope="module")
-def outcomes(smoke: Plan) -> dict[str, Outcome]:
+def outcomes(smoke: Draft) -> dict[str, Outcome]:
     """One seed of some arms."""
     [label] = smoke.labels()
     configs = {arm: smoke.config(smoke.cell(label, arm)) for arm in TRIED}
@@ -27,15 +29,15 @@ def outcomes(smoke: Plan) -> dict[str, Outcome]:
 
 
 def test_every_panel_has_contrasts_that_change_one_thing() -> None:
-    plan = read_plan(STUDY, ["--seeds", "1"])  # which checks it
-    assert len(plan.labels()) == len(plan.settings.study.hypotheses) == 5
+    draft = load_draft(STUDY, Typed(options={"seeds": 1}))  # which checks it
+    assert len(draft.labels()) == len(draft.settings.study.hypotheses) == 5
 
 
 def test_every_choice_of_links_is_an_arm() -> None:
-    assert {one["perform.choice"] for one in ARMS.values()} == set(CHOICES)
+    assert {one["perform.choice"] for one in ARMS.values()} == set(get_args(Choice))
 
 
-def test_beside_a_control_of_matched_weight_stands_that_it_may_reach_less(smoke: Plan) -> None:
+def test_beside_a_control_of_matched_weight_stands_that_it_may_reach_less(smoke: Draft) -> None:
     told = {arm for arm, one in smoke.arms.items() if STUDY.remark(one, smoke.settings)}
     assert told == {"mass", "untrained mass"}
     assert "relative_mass" in STUDY.remark(smoke.arms["mass"], smoke.settings)
@@ -57,7 +59,7 @@ def test_the_arms_of_a_seed_look_into_one_trained_model(outcomes: dict[str, Outc
 
 
 def test_a_model_that_others_have_looked_into_gives_the_same_numbers(
-    smoke: Plan, outcomes: dict[str, Outcome]
+    smoke: Draft, outcomes: dict[str, Outcome]
 ) -> None:
     forget()
     config = smoke.config(smoke.cell(smoke.labels()[0], "top"))

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from studies.experiment.contrasts import asked
+from studies.experiment.draft import Draft
 from studies.experiment.hypothesis import SIGNS
 from studies.experiment.overrides import gather
-from studies.experiment.plan import Plan
-from studies.experiment.validate import check_plan
+from studies.experiment.validate import check_draft
 from studies.norm_depth import DEEP, EXPLORED, PLACES, PRIMARY, STUDY
 from tests.studies.studying import call_in, means_of
 
@@ -17,19 +17,19 @@ from tests.studies.studying import call_in, means_of
     "budget", ["smoke", "quick", pytest.param("standard", marks=pytest.mark.slow)]
 )
 def test_every_budget_asks_every_claim(budget: str) -> None:
-    plan = Plan(STUDY, gather(STUDY.budgets[budget].settings))
-    check_plan(plan)
-    assert len(asked(plan)) == len(plan.settings.study.claims())
+    draft = Draft(STUDY, gather(STUDY.budgets[budget].settings))
+    check_draft(draft)
+    assert len(asked(draft)) == len(draft.settings.study.claims())
 
 
 def test_nothing_hides_a_failure_and_the_deep_panel_tells_warm_up_apart() -> None:
-    plan = Plan(STUDY, gather(STUDY.budgets["quick"].settings))
-    config = plan.config(plan.cell(DEEP, "post + warm-up"))
+    draft = Draft(STUDY, gather(STUDY.budgets["quick"].settings))
+    config = draft.config(draft.cell(DEEP, "post + warm-up"))
     assert config.encoder is not None
     assert (config.encoder.n_layers, config.training.warmup_steps) == (12, 100)
     training = config.training
     assert (training.clip_norm, training.weight_decay, training.schedule) == (None, 0, "constant")
-    assert [cell.arm for cell in plan.cells() if cell.task == "untrained"] == list(PLACES)
+    assert [cell.arm for cell in draft.cells() if cell.task == "untrained"] == list(PLACES)
 
 
 def test_directions_are_those_of_the_words() -> None:

@@ -5,13 +5,15 @@ from einops import einsum
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from variants.shapes import Keys, Queries, Scores
+
 
 def softmax_weights(
-    q: Float[Tensor, "batch heads query d_head"],
-    k: Float[Tensor, "batch heads key d_head"],
+    q: Queries,
+    k: Keys,
     allowed: Bool[Tensor, "#batch #heads #query #key"],
     *added: Float[Tensor, "#batch #heads query key"] | None,
-) -> Float[Tensor, "batch heads query key"]:
+) -> Scores:
     """The share of each key in each query's output: softmax(q·k/√d_head + what is added).
 
     Scores and weights are held in float32 or better. A query that may attend to nothing gets

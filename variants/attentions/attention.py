@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from variants.dims import Dims
@@ -14,6 +14,7 @@ from variants.masks.mask import Mask, Sizes
 from variants.norms.norm import over_root_mean_square
 from variants.part import Part
 from variants.positions.position import Position
+from variants.shapes import KeyIndex, Keys, Queries, QueryIndex, Scores
 
 ROWS = 256
 """How many queries are looked at together when keys are counted."""
@@ -158,34 +159,17 @@ class Attention(Part):
 
     @abstractmethod
     def prepare(
-        self,
-        mask: Mask,
-        position: Position,
-        q_index: Int[Tensor, "#batch query"],
-        k_index: Int[Tensor, "#batch key"],
-        sizes: Sizes,
+        self, mask: Mask, position: Position, q_index: QueryIndex, k_index: KeyIndex, sizes: Sizes
     ) -> Any:
         """What the layers of one forward share, such as the lowered mask and the bias."""
 
     @abstractmethod
-    def forward(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        v: Float[Tensor, "batch heads key d_head"],
-        prepared: Any,
-        dropout: float = 0.0,
-    ) -> Float[Tensor, "batch heads query d_head"]:
+    def forward(self, q: Queries, k: Keys, v: Keys, prepared: Any, dropout: float = 0.0) -> Queries:
         """The mixed values; `dropout` is the share of weights to drop, 0 in evaluation."""
 
     def with_weights(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        v: Float[Tensor, "batch heads key d_head"],
-        prepared: Any,
-        dropout: float = 0.0,
-    ) -> tuple[Float[Tensor, "batch heads query d_head"], Float[Tensor, "batch heads query key"]]:
+        self, q: Queries, k: Keys, v: Keys, prepared: Any, dropout: float = 0.0
+    ) -> tuple[Queries, Scores]:
         """The mixed values, and the weights before dropout.
 
         Raises:

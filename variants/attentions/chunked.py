@@ -6,7 +6,7 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 from einops import einsum
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
@@ -15,6 +15,7 @@ from variants.attentions.attention import Attention
 from variants.masks.causal import Causal
 from variants.masks.mask import Mask, Sizes
 from variants.positions.position import Position
+from variants.shapes import KeyIndex, Keys, Queries, QueryIndex
 
 BLOCK = 128
 """Queries in a block."""
@@ -26,8 +27,8 @@ class Prepared:
 
     mask: Mask
     position: Position
-    q_index: Int[Tensor, "#batch query"]
-    k_index: Int[Tensor, "#batch key"]
+    q_index: QueryIndex
+    k_index: KeyIndex
     sizes: Sizes
 
     @property
@@ -63,23 +64,13 @@ class Chunked(Attention):
     name = "chunked"
 
     def prepare(
-        self,
-        mask: Mask,
-        position: Position,
-        q_index: Int[Tensor, "#batch query"],
-        k_index: Int[Tensor, "#batch key"],
-        sizes: Sizes,
+        self, mask: Mask, position: Position, q_index: QueryIndex, k_index: KeyIndex, sizes: Sizes
     ) -> Prepared:
         return Prepared(mask, position, q_index, k_index, sizes)
 
     def forward(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        v: Float[Tensor, "batch heads key d_head"],
-        prepared: Prepared,
-        dropout: float = 0.0,
-    ) -> Float[Tensor, "batch heads query d_head"]:
+        self, q: Queries, k: Keys, v: Keys, prepared: Prepared, dropout: float = 0.0
+    ) -> Queries:
         # Counted, not stepped through: one captured graph then serves all lengths of that count.
         count = -(-q.shape[2] // BLOCK)
         if count == 1 or not torch.is_grad_enabled():
@@ -96,8 +87,8 @@ class Chunked(Attention):
     def _mix(
         self,
         q: Float[Tensor, "batch heads block d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        v: Float[Tensor, "batch heads key d_head"],
+        k: Keys,
+        v: Keys,
         prepared: Prepared,
         start: int,
         dropout: float,

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import torch.nn.functional as F
 from einops import einsum
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from variants.attentions._softmax import softmax_weights
 from variants.attentions.attention import Attention
 from variants.masks.mask import Mask, Sizes
 from variants.positions.position import Position
+from variants.shapes import KeyIndex, Keys, Queries, QueryIndex, Scores
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,8 @@ class Prepared:
     """What the layers of one forward share."""
 
     position: Position
-    q_index: Int[Tensor, "#batch query"]
-    k_index: Int[Tensor, "#batch key"]
+    q_index: QueryIndex
+    k_index: KeyIndex
     allowed: Bool[Tensor, "#batch #heads #query #key"]
     bias: Float[Tensor, "#batch heads query key"] | None
 
@@ -35,12 +36,7 @@ class Explicit(Attention):
     name = "explicit"
 
     def prepare(
-        self,
-        mask: Mask,
-        position: Position,
-        q_index: Int[Tensor, "#batch query"],
-        k_index: Int[Tensor, "#batch key"],
-        sizes: Sizes,
+        self, mask: Mask, position: Position, q_index: QueryIndex, k_index: KeyIndex, sizes: Sizes
     ) -> Prepared:
         allowed = mask.dense(
             sizes.batch, sizes.heads, sizes.queries, sizes.keys, device=q_index.device
@@ -48,24 +44,14 @@ class Explicit(Attention):
         bias = position.bias(q_index, k_index)
         return Prepared(position, q_index, k_index, allowed, bias)
 
-    def weights(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        prepared: Prepared,
-    ) -> Float[Tensor, "batch heads query key"]:
+    def weights(self, q: Queries, k: Keys, prepared: Prepared) -> Scores:
         """The share of each key in each query's output, before dropout."""
         content = prepared.position.scores(q, k, prepared.q_index, prepared.k_index)
         return softmax_weights(q, k, prepared.allowed, prepared.bias, content)
 
     def with_weights(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        v: Float[Tensor, "batch heads key d_head"],
-        prepared: Prepared,
-        dropout: float = 0.0,
-    ) -> tuple[Float[Tensor, "batch heads query d_head"], Float[Tensor, "batch heads query key"]]:
+        self, q: Queries, k: Keys, v: Keys, prepared: Prepared, dropout: float = 0.0
+    ) -> tuple[Queries, Scores]:
         weights = self.weights(q, k, prepared)
         mixed = einsum(
             F.dropout(weights, dropout).to(v.dtype),
@@ -75,11 +61,6 @@ class Explicit(Attention):
         return mixed, weights
 
     def forward(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        v: Float[Tensor, "batch heads key d_head"],
-        prepared: Prepared,
-        dropout: float = 0.0,
-    ) -> Float[Tensor, "batch heads query d_head"]:
+        self, q: Queries, k: Keys, v: Keys, prepared: Prepared, dropout: float = 0.0
+    ) -> Queries:
         return self.with_weights(q, k, v, prepared, dropout)[0]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from einops import einsum, rearrange, reduce
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from variants.attentions.attention import Attention
@@ -14,6 +14,7 @@ from variants.masks.causal import Causal
 from variants.masks.mask import Mask, Sizes
 from variants.masks.padding import Padding
 from variants.positions.position import Position
+from variants.shapes import KeyIndex, Keys, Queries, QueryIndex, Real, Scores
 
 BLOCK = 64
 """Queries in a block of causal attention."""
@@ -61,12 +62,7 @@ class LinearAttention(Attention):
             )
 
     def prepare(
-        self,
-        mask: Mask,
-        position: Position,
-        q_index: Int[Tensor, "#batch query"],
-        k_index: Int[Tensor, "#batch key"],
-        sizes: Sizes,
+        self, mask: Mask, position: Position, q_index: QueryIndex, k_index: KeyIndex, sizes: Sizes
     ) -> Prepared:
         causal, paddings = _rules_of(mask)
         if causal and sizes.queries != sizes.keys:
@@ -79,13 +75,8 @@ class LinearAttention(Attention):
         return Prepared(causal, keep)
 
     def forward(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        v: Float[Tensor, "batch heads key d_head"],
-        prepared: Prepared,
-        dropout: float = 0.0,
-    ) -> Float[Tensor, "batch heads query d_head"]:
+        self, q: Queries, k: Keys, v: Keys, prepared: Prepared, dropout: float = 0.0
+    ) -> Queries:
         if dropout:
             return self.with_weights(q, k, v, prepared, dropout)[0]
         features, keys = _features(q), _features(k, prepared.keep)
@@ -95,13 +86,8 @@ class LinearAttention(Attention):
         return _ratio(sums[..., :-1], sums[..., -1:]).to(v.dtype)
 
     def with_weights(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        v: Float[Tensor, "batch heads key d_head"],
-        prepared: Prepared,
-        dropout: float = 0.0,
-    ) -> tuple[Float[Tensor, "batch heads query d_head"], Float[Tensor, "batch heads query key"]]:
+        self, q: Queries, k: Keys, v: Keys, prepared: Prepared, dropout: float = 0.0
+    ) -> tuple[Queries, Scores]:
         terms = _terms(_features(q), _features(k, prepared.keep), prepared.causal)
         weights = _ratio(terms, reduce(terms, "b heads query key -> b heads query 1", "sum"))
         mixed = einsum(
@@ -133,7 +119,7 @@ def _rules_of(mask: Mask) -> tuple[bool, list[Padding]]:
 
 
 def _features(
-    heads: Float[Tensor, "batch heads seq d_head"], keep: Bool[Tensor, "batch seq"] | None = None
+    heads: Float[Tensor, "batch heads seq d_head"], keep: Real | None = None
 ) -> Float[Tensor, "batch heads seq d_head"]:
     """φ, which is positive, and 0 where there is no real token."""
     features = F.elu(heads.to(torch.promote_types(heads.dtype, torch.float32))) + 1

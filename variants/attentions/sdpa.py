@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from variants.attentions.attention import Attention
 from variants.masks.causal import Causal
 from variants.masks.mask import Mask, Sizes
 from variants.positions.position import Position
+from variants.shapes import KeyIndex, Keys, Queries, QueryIndex, Scores
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,8 @@ class Prepared:
     """
 
     position: Position
-    q_index: Int[Tensor, "#batch query"]
-    k_index: Int[Tensor, "#batch key"]
+    q_index: QueryIndex
+    k_index: KeyIndex
     causal: bool
     added: (
         Bool[Tensor, "#batch #heads #query #key"]
@@ -45,12 +46,7 @@ class SDPA(Attention):
     name = "sdpa"
 
     def prepare(
-        self,
-        mask: Mask,
-        position: Position,
-        q_index: Int[Tensor, "#batch query"],
-        k_index: Int[Tensor, "#batch key"],
-        sizes: Sizes,
+        self, mask: Mask, position: Position, q_index: QueryIndex, k_index: KeyIndex, sizes: Sizes
     ) -> Prepared:
         bias = position.bias(q_index, k_index)
         # The kernel wants plain True, and within a captured graph two sizes compare to a symbol.
@@ -69,13 +65,8 @@ class SDPA(Attention):
         return Prepared(position, q_index, k_index, False, added, empty)
 
     def forward(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        v: Float[Tensor, "batch heads key d_head"],
-        prepared: Prepared,
-        dropout: float = 0.0,
-    ) -> Float[Tensor, "batch heads query d_head"]:
+        self, q: Queries, k: Keys, v: Keys, prepared: Prepared, dropout: float = 0.0
+    ) -> Queries:
         content = prepared.position.scores(q, k, prepared.q_index, prepared.k_index)
         added, causal = prepared.added, prepared.causal
         if content is not None:
@@ -89,9 +80,7 @@ class SDPA(Attention):
             return mixed.masked_fill(_lost(q, k), torch.nan)
         return mixed if prepared.empty is None else mixed.masked_fill(prepared.empty, 0.0)
 
-    def _with_content(
-        self, content: Float[Tensor, "batch heads query key"], prepared: Prepared
-    ) -> Float[Tensor, "batch heads query key"]:
+    def _with_content(self, content: Scores, prepared: Prepared) -> Scores:
         if prepared.causal:
             allowed = Causal().dense(*content.shape, device=content.device)
             return content.masked_fill(~allowed, float("-inf"))
@@ -103,9 +92,7 @@ class SDPA(Attention):
 
 
 @torch.no_grad()
-def _lost(
-    q: Float[Tensor, "batch heads query d_head"], k: Float[Tensor, "batch heads key d_head"]
-) -> Bool[Tensor, "batch heads query 1"]:
+def _lost(q: Queries, k: Keys) -> Bool[Tensor, "batch heads query 1"]:
     """Queries whose score with the first key, which each of them may attend to, is NaN.
 
     Without a mask, torch's kernel for the CPU makes 0 of a row of NaN, and nobody would notice.

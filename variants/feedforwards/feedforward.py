@@ -3,11 +3,11 @@
 from abc import abstractmethod
 from typing import ClassVar, Literal
 
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from variants.dims import Dims
 from variants.part import Part
+from variants.shapes import Hidden, States
 
 Match = Literal["width", "parameters"]
 
@@ -27,7 +27,7 @@ class FeedForward(Part):
         self.dims = dims
 
     @abstractmethod
-    def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
+    def forward(self, x: States) -> States:
         """Transform every token by itself."""
 
 
@@ -45,10 +45,10 @@ class Plain(FeedForward):
         self.to_model = nn.Linear(self.d_ff, dims.d_model, bias=dims.bias)
 
     @abstractmethod
-    def activate(self, hidden: Float[Tensor, "*any d_ff"]) -> Float[Tensor, "*any d_ff"]:
+    def activate(self, hidden: Hidden) -> Hidden:
         """The activation."""
 
-    def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
+    def forward(self, x: States) -> States:
         return self.to_model(self.activate(self.to_hidden(x)))
 
 
@@ -73,10 +73,10 @@ class Gated(FeedForward):
         self.to_model = nn.Linear(self.d_ff, dims.d_model, bias=dims.bias)
 
     @abstractmethod
-    def activate(self, gate: Float[Tensor, "*any d_ff"]) -> Float[Tensor, "*any d_ff"]:
+    def activate(self, gate: Hidden) -> Hidden:
         """The activation of the gate."""
 
-    def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
+    def forward(self, x: States) -> States:
         return self.to_model(self.activate(self.to_gate(x)) * self.to_hidden(x))
 
 

@@ -1,10 +1,9 @@
 """A gated feed-forward layer with GELU."""
 
 import torch.nn.functional as F
-from jaxtyping import Float
-from torch import Tensor
 
 from variants.feedforwards.feedforward import Gated
+from variants.shapes import Hidden
 
 
 class GEGLU(Gated):
@@ -25,5 +24,5 @@ class GEGLU(Gated):
 
     name = "geglu"
 
-    def activate(self, gate: Float[Tensor, "*any d_ff"]) -> Float[Tensor, "*any d_ff"]:
+    def activate(self, gate: Hidden) -> Hidden:
         return F.gelu(gate)

@@ -1,10 +1,9 @@
 """A feed-forward layer with GELU."""
 
 import torch.nn.functional as F
-from jaxtyping import Float
-from torch import Tensor
 
 from variants.feedforwards.feedforward import Plain
+from variants.shapes import Hidden
 
 
 class GELU(Plain):
@@ -19,5 +18,5 @@ class GELU(Plain):
 
     name = "gelu"
 
-    def activate(self, hidden: Float[Tensor, "*any d_ff"]) -> Float[Tensor, "*any d_ff"]:
+    def activate(self, hidden: Hidden) -> Hidden:
         return F.gelu(hidden)

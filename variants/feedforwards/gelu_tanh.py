@@ -1,10 +1,9 @@
 """A feed-forward layer with the tanh approximation of GELU."""
 
 import torch.nn.functional as F
-from jaxtyping import Float
-from torch import Tensor
 
 from variants.feedforwards.feedforward import Plain
+from variants.shapes import Hidden
 
 
 class GELUTanh(Plain):
@@ -20,5 +19,5 @@ class GELUTanh(Plain):
 
     name = "gelu_tanh"
 
-    def activate(self, hidden: Float[Tensor, "*any d_ff"]) -> Float[Tensor, "*any d_ff"]:
+    def activate(self, hidden: Hidden) -> Hidden:
         return F.gelu(hidden, approximate="tanh")

@@ -1,9 +1,7 @@
 """A feed-forward layer without an activation: an ablation."""
 
-from jaxtyping import Float
-from torch import Tensor
-
 from variants.feedforwards.feedforward import Plain
+from variants.shapes import Hidden
 
 
 class LinearFeedForward(Plain):
@@ -20,5 +18,5 @@ class LinearFeedForward(Plain):
 
     name = "linear"
 
-    def activate(self, hidden: Float[Tensor, "*any d_ff"]) -> Float[Tensor, "*any d_ff"]:
+    def activate(self, hidden: Hidden) -> Hidden:
         return hidden

@@ -1,10 +1,9 @@
 """No feed-forward layer."""
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from variants.feedforwards.feedforward import FeedForward
+from variants.shapes import States
 
 
 class NoFeedForward(FeedForward):
@@ -18,5 +17,5 @@ class NoFeedForward(FeedForward):
     name = "none"
     absent = True
 
-    def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
+    def forward(self, x: States) -> States:
         return torch.zeros_like(x)

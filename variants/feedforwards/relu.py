@@ -1,10 +1,9 @@
 """A feed-forward layer with ReLU."""
 
 import torch.nn.functional as F
-from jaxtyping import Float
-from torch import Tensor
 
 from variants.feedforwards.feedforward import Plain
+from variants.shapes import Hidden
 
 
 class ReLU(Plain):
@@ -18,5 +17,5 @@ class ReLU(Plain):
 
     name = "relu"
 
-    def activate(self, hidden: Float[Tensor, "*any d_ff"]) -> Float[Tensor, "*any d_ff"]:
+    def activate(self, hidden: Hidden) -> Hidden:
         return F.relu(hidden)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 Index = Int[Tensor, "..."]
 Allowed = Bool[Tensor, "..."]
+Device = torch.device | str | None
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,17 @@
 """The forms in which other libraries hold masks."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import Any, TypeVar
 
 import torch
 from einops import rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from variants.masks._cells import Sizes, a_tensor
+from variants.masks._cells import Device, Sizes, a_tensor
 
-if TYPE_CHECKING:
-    from variants.masks.mask import Mask
-
-
-Device = torch.device | str | None
+AnyMask = TypeVar("AnyMask")
 
 
 class Forms:
@@ -43,17 +40,15 @@ class Forms:
         ignore = ignore.expand(batch, heads, queries, keys)
         return rearrange(ignore, "batch heads query key -> (batch heads) query key")
 
-    @staticmethod
-    def from_ignore(tensor: Tensor, heads: int | None = None) -> "Mask":
+    @classmethod
+    def from_ignore(cls: type[AnyMask], tensor: Tensor, heads: int | None = None) -> AnyMask:
         """From `attn_mask` of nn.MultiheadAttention, True = ignore.
 
         Shape (query, key), or (batch·heads, query, key) together with the number of heads.
         """
-        from variants.masks import Dense
-
         came = _ignored(tensor)
         if tensor.ndim == 2:
-            return Dense(~tensor)
+            return _dense(~tensor)
         if tensor.ndim != 3:
             raise ValueError(
                 f"an ignore mask has shape (query, key) or (batch·heads, query, key); {came} "
@@ -65,7 +60,7 @@ class Forms:
                 f"heads, which divides the first axis; {came} and heads={heads}"
             )
         pattern = "(batch heads) query key -> batch heads query key"
-        return Dense(~rearrange(tensor, pattern, heads=heads))
+        return _dense(~rearrange(tensor, pattern, heads=heads))
 
     def to_ignore_padding(
         self, batch: int, keys: int, device: Device = None
@@ -84,18 +79,16 @@ class Forms:
             )
         return ~keep
 
-    @staticmethod
-    def from_ignore_padding(tensor: Tensor) -> "Mask":
+    @classmethod
+    def from_ignore_padding(cls: type[AnyMask], tensor: Tensor) -> AnyMask:
         """From `key_padding_mask` or `src_key_padding_mask`, (batch, key), True = ignore."""
-        from variants.masks import Padding
-
         came = _ignored(tensor)
         if tensor.ndim != 2:
             raise ValueError(
                 f"an ignore mask of padding has shape (batch, key); {came} "
                 "(with a query axis: from_ignore)"
             )
-        return Padding(keep=~tensor)
+        return _padding(~tensor)
 
     def to_keep(
         self, batch: int, heads: int, queries: int, keys: int, device: Device = None
@@ -110,15 +103,13 @@ class Forms:
         keep = _padding_alone(self, allowed, batch, keys)
         return allowed.expand(batch, -1, queries, keys) if keep is None else keep.long()
 
-    @staticmethod
-    def from_keep(tensor: Tensor) -> "Mask":
+    @classmethod
+    def from_keep(cls: type[AnyMask], tensor: Tensor) -> AnyMask:
         """From a Hugging Face `attention_mask`, bool or whole numbers: 1 = keep.
 
         Shape (batch, key) or (batch, 1, 1, key), which are padding, or (batch, 1 or heads, query,
         key).
         """
-        from variants.masks import Padding
-
         came = _came(tensor)
         if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
             raise TypeError(
@@ -131,7 +122,7 @@ class Forms:
                 f"a keep mask holds 0 and 1 alone; {came} with {tensor[other][0].item()} "
                 "(numbers of documents: Documents(ids))"
             )
-        return Padding(keep=tensor > 0) if tensor.ndim == 2 else _of_four_axes(tensor > 0, came)
+        return _padding(tensor > 0) if tensor.ndim == 2 else _of_four_axes(tensor > 0, came)
 
     def to_additive(
         self,
@@ -161,15 +152,13 @@ class Forms:
         zero = torch.zeros(allowed.shape, dtype=dtype, device=allowed.device)
         return zero.masked_fill(~allowed, float("-inf"))
 
-    @staticmethod
-    def from_additive(tensor: Tensor) -> "Mask":
+    @classmethod
+    def from_additive(cls: type[AnyMask], tensor: Tensor) -> AnyMask:
         """From a float tensor added to the scores: 0 = may attend; -inf or dtype minimum = may not.
 
         Shape (query, key), (batch or 1, heads or 1, query, key), or (batch, 1, 1, key), which is
         padding. Any other number is a bias, and refused.
         """
-        from variants.masks import Dense
-
         came = _came(tensor)
         if not tensor.dtype.is_floating_point:
             raise TypeError(
@@ -184,7 +173,18 @@ class Forms:
                 f"{tensor[other][0].item():g}, a bias on the scores, which is a Position's to add"
                 + _meant(tensor[other])
             )
-        return Dense(allowed) if tensor.ndim == 2 else _of_four_axes(allowed, came)
+        return _dense(allowed) if tensor.ndim == 2 else _of_four_axes(allowed, came)
+
+
+# By name: the masks that hold tensors extend the contract, and that has these forms.
+
+
+def _dense(allowed: Tensor) -> Any:
+    return import_module("variants.masks.dense").Dense(allowed)
+
+
+def _padding(keep: Tensor) -> Any:
+    return import_module("variants.masks.padding").Padding(keep=keep)
 
 
 def _came(tensor: Tensor) -> str:
@@ -214,18 +214,16 @@ def _ignored(tensor: Tensor) -> str:
     return _came(tensor)
 
 
-def _of_four_axes(allowed: Tensor, came: str) -> "Mask":
+def _of_four_axes(allowed: Tensor, came: str) -> Any:
     """Dense, or the padding that a tensor of shape (batch, 1, 1, key) is."""
-    from variants.masks import Dense, Padding
-
     if allowed.ndim != 4:
         raise ValueError(
             "the axes are two, or the four of (batch, heads or 1, query, key), since three may "
             f"mean a batch or heads; {came} (of nn.MultiheadAttention: from_ignore)"
         )
     if allowed.shape[1:3] == (1, 1):
-        return Padding(keep=rearrange(allowed, "batch 1 1 key -> batch key"))
-    return Dense(allowed)
+        return _padding(rearrange(allowed, "batch 1 1 key -> batch key"))
+    return _dense(allowed)
 
 
 def _padding_alone(mask: Forms, allowed: Tensor, batch: int, keys: int) -> Tensor | None:

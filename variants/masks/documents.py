@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from variants.masks._cells import Allowed, Cells, Sizes, a_tensor
+from variants.masks._cells import Allowed, Cells, Device, Sizes, a_tensor
 from variants.masks.mask import Mask
 
 
@@ -62,7 +62,7 @@ class Documents(Mask):
         return ids[row, cells.query] == ids[row, cells.key]
 
     def starts(
-        self, batch: int, keys: int, device: torch.device | str | None = None
+        self, batch: int, keys: int, device: Device = None
     ) -> Int[Tensor, "batch_or_1 keys"]:
         self.fit(Sizes(batch, 1, keys, keys))
         ids = self.ids.to(torch.get_default_device() if device is None else device)

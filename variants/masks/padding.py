@@ -8,7 +8,7 @@ from einops import rearrange
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from variants.masks._cells import Allowed, Cells, Sizes, a_tensor, content
+from variants.masks._cells import Allowed, Cells, Device, Sizes, a_tensor, content
 from variants.masks.mask import Mask
 
 
@@ -90,9 +90,7 @@ class Padding(Mask):
         assert known is not None
         return known
 
-    def keep(
-        self, batch: int, keys: int, device: torch.device | str | None = None
-    ) -> Bool[Tensor, "batch keys"]:
+    def keep(self, batch: int, keys: int, device: Device = None) -> Bool[Tensor, "batch keys"]:
         self.fit(Sizes(batch, 1, keys, keys))
         if self._keep is not None:
             return self._keep.to(torch.get_default_device() if device is None else device)

@@ -1,13 +1,8 @@
 """DeepNorm."""
 
-from collections.abc import Callable
-
-from jaxtyping import Float
-from torch import Tensor
-
 from variants.dims import Dims
-from variants.norm_placements.norm_placement import NormPlacement
-from variants.norms import Norm
+from variants.norm_placements.norm_placement import MakeNorm, NormPlacement, Sublayer
+from variants.shapes import Stream
 
 
 class DeepNorm(NormPlacement):
@@ -22,15 +17,13 @@ class DeepNorm(NormPlacement):
 
     name = "deepnorm"
 
-    def __init__(self, dims: Dims, make_norm: Callable[[], Norm]) -> None:
+    def __init__(self, dims: Dims, make_norm: MakeNorm) -> None:
         super().__init__(dims, make_norm)
         self.after = make_norm()
         self.alpha = (2 * dims.n_layers) ** 0.25
         self.beta = (8 * dims.n_layers) ** -0.25
 
-    def forward(
-        self, x: Float[Tensor, "batch seq d_model"], sublayer: Callable[[Tensor], Tensor]
-    ) -> Float[Tensor, "batch seq d_model"]:
+    def forward(self, x: Stream, sublayer: Sublayer) -> Stream:
         return self.after(self.alpha * x + sublayer(x))
 
     def gain(self, path: str) -> float:

@@ -1,13 +1,8 @@
 """No residual stream."""
 
-from collections.abc import Callable
-
-from jaxtyping import Float
-from torch import Tensor
-
 from variants.dims import Dims
-from variants.norm_placements.norm_placement import NormPlacement
-from variants.norms import Norm
+from variants.norm_placements.norm_placement import MakeNorm, NormPlacement, Sublayer
+from variants.shapes import Stream
 
 
 class NoResidual(NormPlacement):
@@ -25,11 +20,9 @@ class NoResidual(NormPlacement):
     }
     final_norm = True
 
-    def __init__(self, dims: Dims, make_norm: Callable[[], Norm]) -> None:
+    def __init__(self, dims: Dims, make_norm: MakeNorm) -> None:
         super().__init__(dims, make_norm)
         self.before = make_norm()
 
-    def forward(
-        self, x: Float[Tensor, "batch seq d_model"], sublayer: Callable[[Tensor], Tensor]
-    ) -> Float[Tensor, "batch seq d_model"]:
+    def forward(self, x: Stream, sublayer: Sublayer) -> Stream:
         return sublayer(self.before(x))

@@ -4,12 +4,15 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
-from jaxtyping import Float
 from torch import Tensor
 
 from variants.dims import Dims
 from variants.norms import Norm
 from variants.part import Part
+from variants.shapes import Stream
+
+MakeNorm = Callable[[], Norm]
+Sublayer = Callable[[Tensor], Tensor]
 
 
 class NormPlacement(Part):
@@ -25,14 +28,12 @@ class NormPlacement(Part):
     sublayers: ClassVar[int] = 1
     """How many sublayers one placement joins."""
 
-    def __init__(self, dims: Dims, make_norm: Callable[[], Norm]) -> None:
+    def __init__(self, dims: Dims, make_norm: MakeNorm) -> None:
         super().__init__()
         self.dims = dims
 
     @abstractmethod
-    def forward(
-        self, x: Float[Tensor, "batch seq d_model"], *sublayers: Callable[[Tensor], Tensor]
-    ) -> Float[Tensor, "batch seq d_model"]:
+    def forward(self, x: Stream, *sublayers: Sublayer) -> Stream:
         """The stream after its sublayer, or sublayers, have joined it."""
 
     def gain(self, path: str) -> float:

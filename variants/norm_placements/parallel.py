@@ -1,13 +1,8 @@
 """Attention and feed-forward side by side."""
 
-from collections.abc import Callable
-
-from jaxtyping import Float
-from torch import Tensor
-
 from variants.dims import Dims
-from variants.norm_placements.norm_placement import NormPlacement
-from variants.norms import Norm
+from variants.norm_placements.norm_placement import MakeNorm, NormPlacement, Sublayer
+from variants.shapes import Stream
 
 
 class Parallel(NormPlacement):
@@ -22,13 +17,11 @@ class Parallel(NormPlacement):
     final_norm = True
     sublayers = 2
 
-    def __init__(self, dims: Dims, make_norm: Callable[[], Norm]) -> None:
+    def __init__(self, dims: Dims, make_norm: MakeNorm) -> None:
         super().__init__(dims, make_norm)
         self.before = make_norm()
 
-    def forward(
-        self, x: Float[Tensor, "batch seq d_model"], *sublayers: Callable[[Tensor], Tensor]
-    ) -> Float[Tensor, "batch seq d_model"]:
+    def forward(self, x: Stream, *sublayers: Sublayer) -> Stream:
         y = self.before(x)
         for sublayer in sublayers:
             x = x + sublayer(y)

@@ -1,14 +1,11 @@
 """ReZero."""
 
-from collections.abc import Callable
-
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from variants.dims import Dims
-from variants.norm_placements.norm_placement import NormPlacement
-from variants.norms import Norm
+from variants.norm_placements.norm_placement import MakeNorm, NormPlacement, Sublayer
+from variants.shapes import Stream
 
 
 class ReZero(NormPlacement):
@@ -26,11 +23,9 @@ class ReZero(NormPlacement):
         "what_leaves_the_encoder_is_normalized": "it has no norms at all",
     }
 
-    def __init__(self, dims: Dims, make_norm: Callable[[], Norm]) -> None:
+    def __init__(self, dims: Dims, make_norm: MakeNorm) -> None:
         super().__init__(dims, make_norm)
         self.gate = nn.Parameter(torch.zeros(()))
 
-    def forward(
-        self, x: Float[Tensor, "batch seq d_model"], sublayer: Callable[[Tensor], Tensor]
-    ) -> Float[Tensor, "batch seq d_model"]:
+    def forward(self, x: Stream, sublayer: Sublayer) -> Stream:
         return x + self.gate * sublayer(x)

@@ -1,13 +1,8 @@
 """Sandwich-LN."""
 
-from collections.abc import Callable
-
-from jaxtyping import Float
-from torch import Tensor
-
 from variants.dims import Dims
-from variants.norm_placements.norm_placement import NormPlacement
-from variants.norms import Norm
+from variants.norm_placements.norm_placement import MakeNorm, NormPlacement, Sublayer
+from variants.shapes import Stream
 
 
 class Sandwich(NormPlacement):
@@ -22,11 +17,9 @@ class Sandwich(NormPlacement):
     name = "sandwich"
     final_norm = True
 
-    def __init__(self, dims: Dims, make_norm: Callable[[], Norm]) -> None:
+    def __init__(self, dims: Dims, make_norm: MakeNorm) -> None:
         super().__init__(dims, make_norm)
         self.before, self.after = make_norm(), make_norm()
 
-    def forward(
-        self, x: Float[Tensor, "batch seq d_model"], sublayer: Callable[[Tensor], Tensor]
-    ) -> Float[Tensor, "batch seq d_model"]:
+    def forward(self, x: Stream, sublayer: Sublayer) -> Stream:
         return x + self.after(sublayer(self.before(x)))

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from variants.dims import Dims
 from variants.norms.norm import Norm, inverse_root, positive
+from variants.shapes import States
 
 
 class BatchNorm(Norm):
@@ -46,7 +47,7 @@ class BatchNorm(Norm):
         self.register_buffer("running_mean", torch.zeros(dims.d_model))
         self.register_buffer("running_variance", torch.ones(dims.d_model))
 
-    def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
+    def forward(self, x: States) -> States:
         exact = x.to(torch.promote_types(x.dtype, torch.float32))
         if self.training:
             mean, variance = self._of_batch(exact)
@@ -55,9 +56,7 @@ class BatchNorm(Norm):
         normed = ((exact - mean) * inverse_root(variance + self.eps)).to(x.dtype) * self.weight
         return normed if self.bias is None else normed + self.bias
 
-    def _of_batch(
-        self, x: Float[Tensor, "*any d_model"]
-    ) -> tuple[Float[Tensor, " d_model"], Float[Tensor, " d_model"]]:
+    def _of_batch(self, x: States) -> tuple[Float[Tensor, " d_model"], Float[Tensor, " d_model"]]:
         """Mean and biased variance of the real tokens, which also join the running ones."""
         tokens = rearrange(x, "... d_model -> (...) d_model")
         share = torch.ones_like(tokens[:, :1])

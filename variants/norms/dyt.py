@@ -1,11 +1,11 @@
 """Dynamic Tanh: no norm, but its shape."""
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from variants.dims import Dims
 from variants.norms.norm import Norm
+from variants.shapes import States
 
 
 class DyT(Norm):
@@ -30,6 +30,6 @@ class DyT(Norm):
         self.weight = nn.Parameter(torch.ones(dims.d_model))
         self.bias = nn.Parameter(torch.zeros(dims.d_model)) if dims.bias else None
 
-    def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
+    def forward(self, x: States) -> States:
         squashed = (self.alpha * x).tanh() * self.weight
         return squashed if self.bias is None else squashed + self.bias

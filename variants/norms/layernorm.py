@@ -2,11 +2,11 @@
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from variants.dims import Dims
 from variants.norms.norm import Norm, positive
+from variants.shapes import States
 
 
 class LayerNorm(Norm):
@@ -25,5 +25,5 @@ class LayerNorm(Norm):
         self.weight = nn.Parameter(torch.ones(dims.d_model))
         self.bias = nn.Parameter(torch.zeros(dims.d_model)) if dims.bias else None
 
-    def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
+    def forward(self, x: States) -> States:
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)

@@ -1,9 +1,7 @@
 """No norm."""
 
-from jaxtyping import Float
-from torch import Tensor
-
 from variants.norms.norm import Norm
+from variants.shapes import States
 
 
 class NoNorm(Norm):
@@ -15,5 +13,5 @@ class NoNorm(Norm):
 
     name = "none"
 
-    def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
+    def forward(self, x: States) -> States:
         return x

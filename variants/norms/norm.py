@@ -4,11 +4,12 @@ from abc import abstractmethod
 from typing import ClassVar
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from variants.dims import Dims
 from variants.part import Part
+from variants.shapes import Real, States
 
 
 class Norm(Part):
@@ -26,10 +27,10 @@ class Norm(Part):
     def __init__(self, dims: Dims) -> None:
         super().__init__()
         self.dims = dims
-        self.real: Bool[Tensor, "batch seq"] | None = None
+        self.real: Real | None = None
 
     @abstractmethod
-    def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
+    def forward(self, x: States) -> States:
         """Normalize the last axis."""
 
 

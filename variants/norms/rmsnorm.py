@@ -1,11 +1,11 @@
 """Root-mean-square normalization."""
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from variants.dims import Dims
 from variants.norms.norm import Norm, over_root_mean_square, positive
+from variants.shapes import States
 
 
 class RMSNorm(Norm):
@@ -23,5 +23,5 @@ class RMSNorm(Norm):
         self.eps = positive(eps)
         self.weight = nn.Parameter(torch.ones(dims.d_model))
 
-    def forward(self, x: Float[Tensor, "*any d_model"]) -> Float[Tensor, "*any d_model"]:
+    def forward(self, x: States) -> States:
         return over_root_mean_square(x, self.eps) * self.weight

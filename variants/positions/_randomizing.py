@@ -3,12 +3,11 @@
 from typing import ClassVar
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
 from variants.dims import Dims
 from variants.positions._wrapping import Wrapping
 from variants.positions.position import Position, ends
+from variants.shapes import TokenIndex
 
 
 class Randomizing(Wrapping):
@@ -37,9 +36,7 @@ class Randomizing(Wrapping):
         # The draws are spaced unevenly, so whatever sees order sees direction, and places differ.
         self.sees_direction = inner.sees_order
 
-    def place(
-        self, index: Int[Tensor, "batch seq"], generator: torch.Generator | None
-    ) -> Int[Tensor, "batch seq"]:
+    def place(self, index: TokenIndex, generator: torch.Generator | None) -> TokenIndex:
         self.refuse_beyond(index)
         device = index.device if generator is None else generator.device
         order = torch.randperm(self.max_length, generator=generator, device=device)

@@ -1,10 +1,8 @@
 """What positions around another one share."""
 
-from jaxtyping import Float, Int
-from torch import Tensor
-
 from variants.dims import Dims
 from variants.positions.position import BeyondTableError, Position, reach
+from variants.shapes import KeyIndex, Keys, Queries, QueryIndex, Scores, Stream, TokenIndex
 
 
 class Wrapping(Position):
@@ -41,7 +39,7 @@ class Wrapping(Position):
         self.inner, self.max_length = inner, max_length
         self.sees_order, self.causal_only = inner.sees_order, inner.causal_only
 
-    def refuse_beyond(self, index: Int[Tensor, "batch seq"]) -> None:
+    def refuse_beyond(self, index: TokenIndex) -> None:
         """Refuse sequences that do not fit below max_length.
 
         Raises:
@@ -54,28 +52,16 @@ class Wrapping(Position):
                 f"got a sequence that reaches length {reached}; raise max_length"
             )
 
-    def embed(self, index: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"] | None:
+    def embed(self, index: TokenIndex) -> Stream | None:
         return self.inner.embed(index)
 
     def rotate(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        q_index: Int[Tensor, "#batch query"],
-        k_index: Int[Tensor, "#batch key"],
-    ) -> tuple[Float[Tensor, "batch heads query d_head"], Float[Tensor, "batch heads key d_head"]]:
+        self, q: Queries, k: Keys, q_index: QueryIndex, k_index: KeyIndex
+    ) -> tuple[Queries, Keys]:
         return self.inner.rotate(q, k, q_index, k_index)
 
-    def bias(
-        self, q_index: Int[Tensor, "#batch query"], k_index: Int[Tensor, "#batch key"]
-    ) -> Float[Tensor, "batch heads query key"] | None:
+    def bias(self, q_index: QueryIndex, k_index: KeyIndex) -> Scores | None:
         return self.inner.bias(q_index, k_index)
 
-    def scores(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        q_index: Int[Tensor, "#batch query"],
-        k_index: Int[Tensor, "#batch key"],
-    ) -> Float[Tensor, "batch heads query key"] | None:
+    def scores(self, q: Queries, k: Keys, q_index: QueryIndex, k_index: KeyIndex) -> Scores | None:
         return self.inner.scores(q, k, q_index, k_index)

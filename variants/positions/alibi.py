@@ -4,11 +4,10 @@ from typing import Literal
 
 import torch
 from einops import einsum
-from jaxtyping import Float, Int
-from torch import Tensor
 
 from variants.dims import Dims
 from variants.positions.position import Position, relative
+from variants.shapes import KeyIndex, QueryIndex, Scores
 
 Slopes = Literal["paper", "geometric"] | float | tuple[float, ...]
 
@@ -65,9 +64,7 @@ class ALiBi(Position):
         self.slopes = _slopes(slopes, dims.n_heads, sides == "two_sided")
         self.sees_direction, self.causal_only = sides != "symmetric", sides == "causal"
 
-    def bias(
-        self, q_index: Int[Tensor, "#batch query"], k_index: Int[Tensor, "#batch key"]
-    ) -> Float[Tensor, "batch heads query key"]:
+    def bias(self, q_index: QueryIndex, k_index: KeyIndex) -> Scores:
         away = relative(q_index, k_index).to(torch.float32)
         heads = self.dims.n_heads
         before, after = -away.clamp(max=0), away.clamp(min=0)

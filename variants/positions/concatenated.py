@@ -2,12 +2,13 @@
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from variants.dims import Dims
 from variants.part import named
 from variants.positions.position import Position
+from variants.shapes import Stream, TokenIndex
 
 
 class Concatenated(Position):
@@ -58,15 +59,13 @@ class Concatenated(Position):
         self.inner, self.width = inner, width
         self.beyond, self.longest = inner.beyond, inner.longest
 
-    def embed(self, index: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
+    def embed(self, index: TokenIndex) -> Stream:
         """The encoding in the last channels, 0 in the others."""
         rows = self.inner.embed(index)
         assert rows is not None
         return F.pad(rows[..., : self.width], (self.dims.d_model - self.width, 0))
 
-    def join(
-        self, x: Float[Tensor, "batch seq d_model"], index: Int[Tensor, "#batch seq"]
-    ) -> Float[Tensor, "batch seq d_model"]:
+    def join(self, x: Stream, index: Int[Tensor, "#batch seq"]) -> Stream:
         own = torch.arange(self.dims.d_model, device=x.device) >= self.dims.d_model - self.width
         return torch.where(own, self.embed(index).to(x.dtype), x)
 

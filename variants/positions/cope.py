@@ -2,11 +2,11 @@
 
 import torch
 from einops import einsum, rearrange, repeat
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import nn
 
 from variants.dims import Dims
 from variants.positions.position import Position, ends, relative
+from variants.shapes import KeyIndex, Keys, Queries, QueryIndex, Scores
 
 
 class CoPE(Position):
@@ -47,13 +47,7 @@ class CoPE(Position):
         self.max_position = max_position
         self.table = nn.Parameter(torch.zeros(max_position, dims.d_head))
 
-    def scores(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        q_index: Int[Tensor, "#batch query"],
-        k_index: Int[Tensor, "#batch key"],
-    ) -> Float[Tensor, "batch heads query key"]:
+    def scores(self, q: Queries, k: Keys, q_index: QueryIndex, k_index: KeyIndex) -> Scores:
         exact = torch.promote_types(q.dtype, torch.float32)
         q, k = q.to(exact), k.to(exact)
         pairs = "batch heads query d_head, batch heads key d_head -> batch heads query key"
@@ -72,9 +66,7 @@ class CoPE(Position):
         return near + (place - low) * (far - near)
 
 
-def _to_the_end(
-    gate: Float[Tensor, "batch heads query key"], end: Int[Tensor, "#batch key"]
-) -> Float[Tensor, "batch heads query key"]:
+def _to_the_end(gate: Scores, end: KeyIndex) -> Scores:
     """For each key, the sum of the gates from there to the last key of its sequence."""
     total = gate.flip(-1).cumsum(dim=-1).flip(-1)
     beyond = torch.cat([total, torch.zeros_like(total[..., :1])], dim=-1)

@@ -5,11 +5,12 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 from einops import rearrange
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from variants.dims import Dims
 from variants.positions.position import Position, relative
+from variants.shapes import KeyIndex, QueryIndex, Scores
 
 
 class FIRE(Position):
@@ -57,9 +58,7 @@ class FIRE(Position):
         self.c = nn.Parameter(torch.tensor(0.1))
         self.stretch = nn.Parameter(torch.tensor(1.0))
 
-    def bias(
-        self, q_index: Int[Tensor, "#batch query"], k_index: Int[Tensor, "#batch key"]
-    ) -> Float[Tensor, "batch heads query key"]:
+    def bias(self, q_index: QueryIndex, k_index: KeyIndex) -> Scores:
         share = rearrange(self._share(q_index, k_index), "batch query key -> batch query key 1")
         # A product, not a matrix product: autocast would round the shares of near distances alike.
         weight = rearrange(self.hidden.weight, "width 1 -> width").to(share)
@@ -72,9 +71,7 @@ class FIRE(Position):
         ahead = rearrange(relative(q_index, k_index) > 0, "batch query key -> batch 1 query key")
         return torch.where(ahead, after, before)
 
-    def _share(
-        self, q_index: Int[Tensor, "#batch query"], k_index: Int[Tensor, "#batch key"]
-    ) -> Float[Tensor, "batch query key"]:
+    def _share(self, q_index: QueryIndex, k_index: KeyIndex) -> Float[Tensor, "batch query key"]:
         exact = torch.promote_types(self.c.dtype, torch.float32)
         away = relative(q_index, k_index)
         furthest = rearrange(q_index, "batch query -> batch query 1") + away.clamp(min=0)

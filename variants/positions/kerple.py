@@ -4,11 +4,12 @@ from typing import Literal
 
 import torch
 from einops import einsum, rearrange
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from variants.dims import Dims
 from variants.positions.position import Position, relative
+from variants.shapes import KeyIndex, QueryIndex, Scores
 
 LEAST = 0.01
 
@@ -47,9 +48,7 @@ class KERPLE(Position):
         self.p = nn.Parameter(2 * torch.rand(count, dims.n_heads))
         self.a = nn.Parameter(torch.rand(count, dims.n_heads))
 
-    def bias(
-        self, q_index: Int[Tensor, "#batch query"], k_index: Int[Tensor, "#batch key"]
-    ) -> Float[Tensor, "batch heads query key"]:
+    def bias(self, q_index: QueryIndex, k_index: KeyIndex) -> Scores:
         away = relative(q_index, k_index)
         exact = torch.promote_types(self.p.dtype, torch.float32)
         kernel = {"log": self._log, "power": self._power}[self.kernel]
@@ -67,7 +66,7 @@ class KERPLE(Position):
         distance: Float[Tensor, "batch query key"],
         p: Float[Tensor, " heads"],
         a: Float[Tensor, " heads"],
-    ) -> Float[Tensor, "batch heads query key"]:
+    ) -> Scores:
         grown = einsum(_within(a), distance, "heads, batch query key -> batch heads query key")
         return -rearrange(_within(p), "heads -> heads 1 1") * grown.log1p()
 
@@ -76,7 +75,7 @@ class KERPLE(Position):
         distance: Float[Tensor, "batch query key"],
         p: Float[Tensor, " heads"],
         a: Float[Tensor, " heads"],
-    ) -> Float[Tensor, "batch heads query key"]:
+    ) -> Scores:
         distance = rearrange(distance, "batch query key -> batch 1 query key")
         raised = distance ** rearrange(_within(p, 2.0), "heads -> heads 1 1")
         return -rearrange(_within(a), "heads -> heads 1 1") * raised

@@ -4,11 +4,11 @@ from typing import Literal
 
 import torch
 from einops import einsum
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import nn
 
 from variants.dims import Dims
 from variants.positions.position import Beyond, BeyondTableError, Position, lengths, reach
+from variants.shapes import Stream, TokenIndex
 
 POLICIES: dict[str, Beyond] = {"raise": "raises", "clamp": "clamps", "resample": "resamples"}
 
@@ -49,7 +49,7 @@ class Learned(Position):
         self.beyond = POLICIES[beyond]
         self.table = nn.Embedding(max_length, dims.d_model)
 
-    def embed(self, index: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
+    def embed(self, index: TokenIndex) -> Stream:
         if self.beyond == "resamples":
             return self._resampled(index)
         if self.beyond == "clamps":
@@ -63,7 +63,7 @@ class Learned(Position):
             )
         return self.table(index)
 
-    def _resampled(self, index: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
+    def _resampled(self, index: TokenIndex) -> Stream:
         last = self.max_length - 1
         length = lengths(index)
         stretched = index.double() * last / (length - 1).clamp(min=1)

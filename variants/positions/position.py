@@ -5,11 +5,12 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 from einops import rearrange
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from variants.dims import Dims
 from variants.part import Part
+from variants.shapes import KeyIndex, Keys, Queries, QueryIndex, Scores, Stream, TokenIndex
 
 Beyond = Literal["extends", "raises", "clamps", "rescales", "resamples"]
 
@@ -57,59 +58,41 @@ class Position(Part):
         super().__init__()
         self.dims = dims
 
-    def place(
-        self, index: Int[Tensor, "batch seq"], generator: torch.Generator | None
-    ) -> Int[Tensor, "batch seq"]:
+    def place(self, index: TokenIndex, generator: torch.Generator | None) -> TokenIndex:
         """The indices at which the tokens of this forward stand."""
         return index
 
-    def embed(self, index: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"] | None:
+    def embed(self, index: TokenIndex) -> Stream | None:
         """Vectors to add to the token vectors; None adds nothing."""
         return None
 
-    def join(
-        self, x: Float[Tensor, "batch seq d_model"], index: Int[Tensor, "#batch seq"]
-    ) -> Float[Tensor, "batch seq d_model"]:
+    def join(self, x: Stream, index: Int[Tensor, "#batch seq"]) -> Stream:
         """Token vectors with what `embed` says of their places: the sum of the two."""
         added = self.embed(index)
         return x if added is None else x + added.to(x.dtype)
 
     def rotate(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        q_index: Int[Tensor, "#batch query"],
-        k_index: Int[Tensor, "#batch key"],
-    ) -> tuple[Float[Tensor, "batch heads query d_head"], Float[Tensor, "batch heads key d_head"]]:
+        self, q: Queries, k: Keys, q_index: QueryIndex, k_index: KeyIndex
+    ) -> tuple[Queries, Keys]:
         """Queries and keys with their positions worked in."""
         return q, k
 
-    def bias(
-        self, q_index: Int[Tensor, "#batch query"], k_index: Int[Tensor, "#batch key"]
-    ) -> Float[Tensor, "batch heads query key"] | None:
+    def bias(self, q_index: QueryIndex, k_index: KeyIndex) -> Scores | None:
         """What is added to the scores whatever the content; None adds nothing."""
         return None
 
-    def scores(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        q_index: Int[Tensor, "#batch query"],
-        k_index: Int[Tensor, "#batch key"],
-    ) -> Float[Tensor, "batch heads query key"] | None:
+    def scores(self, q: Queries, k: Keys, q_index: QueryIndex, k_index: KeyIndex) -> Scores | None:
         """What is added to the scores depending on content; None adds nothing."""
         return None
 
 
-def relative(
-    q_index: Int[Tensor, "#batch query"], k_index: Int[Tensor, "#batch key"]
-) -> Int[Tensor, "#batch query key"]:
+def relative(q_index: QueryIndex, k_index: KeyIndex) -> Int[Tensor, "#batch query key"]:
     """How far each key stands after each query: negative for keys before it."""
     query = rearrange(q_index, "batch query -> batch query 1")
     return rearrange(k_index, "batch key -> batch 1 key") - query
 
 
-def ends(index: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
+def ends(index: TokenIndex) -> TokenIndex:
     """The last token of the sequence that each token belongs to: indices grow as far as there."""
     token = torch.arange(index.shape[1], device=index.device)
     goes_on = F.pad(index[:, 1:] > index[:, :-1], (0, 1), value=False)
@@ -117,12 +100,12 @@ def ends(index: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
     return end.flip(-1).cummin(dim=-1).values.flip(-1)
 
 
-def lengths(index: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch seq"]:
+def lengths(index: TokenIndex) -> TokenIndex:
     """How many tokens the sequence of each token has, told by the index at its end."""
     return index.gather(1, ends(index)) + 1
 
 
-def reach(index: Int[Tensor, "batch seq"]) -> int:
+def reach(index: TokenIndex) -> int:
     """One more than the largest index; 0 of a batch without sequences.
 
     Reading a value stops a whole-graph capture, so that there it is the length.

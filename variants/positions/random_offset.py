@@ -1,13 +1,12 @@
 """Random offsets."""
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
 from variants.dims import Dims
 from variants.part import named
 from variants.positions._wrapping import Wrapping
 from variants.positions.position import Position, lengths
+from variants.shapes import TokenIndex
 
 
 class RandomOffset(Wrapping):
@@ -42,9 +41,7 @@ class RandomOffset(Wrapping):
             raise ValueError(f"{inner.name} sees distances alone: an offset has no effect on it")
         self.sees_direction = inner.sees_direction
 
-    def place(
-        self, index: Int[Tensor, "batch seq"], generator: torch.Generator | None
-    ) -> Int[Tensor, "batch seq"]:
+    def place(self, index: TokenIndex, generator: torch.Generator | None) -> TokenIndex:
         self.refuse_beyond(index)
         device = index.device if generator is None else generator.device
         share = torch.rand((), generator=generator, device=device, dtype=torch.float64)

@@ -9,18 +9,14 @@ from variants.positions.position import Position
 class RandomizedLearned(Randomizing):
     """A learned table at random positions: sorted distinct indices from a wider range.
 
-    The ready name of `randomized` around `learned`; how positions are drawn is said there. Every
-    row of the table is trained, however short the sequences.
+    The ready name of `randomized` around `learned`; how positions are drawn, and what is refused,
+    is said there. Every row of the table is trained, however short the sequences.
 
     Source: Ruoss et al. 2023, section 3 (arXiv:2305.16843).
 
     Args:
         inner: Learned positions, with its own options.
         max_length: Positions are drawn below this index: at least the longest sequence of all.
-
-    Raises:
-        ValueError: If inner is another encoding, or max_length is not positive or does not fit it.
-        BeyondTableError: In a forward, if a sequence is longer than max_length.
     """
 
     name = "randomized_learned"

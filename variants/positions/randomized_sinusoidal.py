@@ -9,17 +9,14 @@ from variants.positions.position import Position
 class RandomizedSinusoidal(Randomizing):
     """Sinusoidal encoding at random positions: sorted distinct indices from a wider range.
 
-    The ready name of `randomized` around `sinusoidal`; how positions are drawn is said there.
+    The ready name of `randomized` around `sinusoidal`; how positions are drawn, and what is
+    refused, is said there.
 
     Source: Ruoss et al. 2023, section 3 (arXiv:2305.16843).
 
     Args:
         inner: Sinusoidal encoding, with its own options.
         max_length: Positions are drawn below this index: at least the longest sequence of all.
-
-    Raises:
-        ValueError: If inner is another encoding, or max_length is not positive or does not fit it.
-        BeyondTableError: In a forward, if a sequence is longer than max_length.
     """
 
     name = "randomized_sinusoidal"

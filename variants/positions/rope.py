@@ -5,11 +5,12 @@ from typing import Literal
 
 import torch
 from einops import einsum, rearrange
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from variants.dims import Dims
 from variants.positions.position import Position
+from variants.shapes import KeyIndex, Keys, Queries, QueryIndex, TokenIndex
 
 FAST, SLOW = 32, 1
 """YaRN: pairs that turn this often within the trained length are kept, or are stretched whole."""
@@ -85,12 +86,8 @@ class RoPE(Position):
         self.beyond = "extends" if scaling == "none" else "rescales"
 
     def rotate(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        q_index: Int[Tensor, "#batch query"],
-        k_index: Int[Tensor, "#batch key"],
-    ) -> tuple[Float[Tensor, "batch heads query d_head"], Float[Tensor, "batch heads key d_head"]]:
+        self, q: Queries, k: Keys, q_index: QueryIndex, k_index: KeyIndex
+    ) -> tuple[Queries, Keys]:
         turn_q = self._waves(q_index, q)
         turn_k = turn_q if k_index is q_index else self._waves(k_index, k)
         return self._turn(q, *turn_q), self._turn(k, *turn_k)
@@ -121,7 +118,7 @@ class RoPE(Position):
         return self.turned * math.log(length / (2 * math.pi * times)) / (2 * math.log(self.theta))
 
     def _waves(
-        self, index: Int[Tensor, "batch seq"], like: Tensor
+        self, index: TokenIndex, like: Tensor
     ) -> tuple[Float[Tensor, "batch 1 seq pair"], Float[Tensor, "batch 1 seq pair"]]:
         frequency = self.frequencies(index.device)
         angle = einsum(index.to(frequency), frequency, "batch seq, pair -> batch seq pair")

@@ -2,11 +2,10 @@
 
 import torch
 from einops import einsum
-from jaxtyping import Float, Int
-from torch import Tensor
 
 from variants.dims import Dims
 from variants.positions.position import Position, relative
+from variants.shapes import KeyIndex, QueryIndex, Scores
 
 
 class Sandwich(Position):
@@ -39,9 +38,7 @@ class Sandwich(Position):
             raise ValueError(f"base must be positive; got base={base}")
         self.width, self.base = width, base
 
-    def bias(
-        self, q_index: Int[Tensor, "#batch query"], k_index: Int[Tensor, "#batch key"]
-    ) -> Float[Tensor, "batch heads query key"]:
+    def bias(self, q_index: QueryIndex, k_index: KeyIndex) -> Scores:
         heads = self.dims.n_heads
         away = relative(q_index, k_index).double()
         total = torch.zeros_like(away)

@@ -2,11 +2,11 @@
 
 import torch
 from einops import einsum, repeat
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import nn
 
 from variants.dims import Dims
 from variants.positions.position import Position, relative
+from variants.shapes import KeyIndex, Keys, Queries, QueryIndex, Scores
 
 
 class Shaw(Position):
@@ -40,13 +40,7 @@ class Shaw(Position):
         self.max_distance = max_distance
         self.table = nn.Embedding(2 * max_distance + 1, dims.d_head)
 
-    def scores(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        q_index: Int[Tensor, "#batch query"],
-        k_index: Int[Tensor, "#batch key"],
-    ) -> Float[Tensor, "batch heads query key"]:
+    def scores(self, q: Queries, k: Keys, q_index: QueryIndex, k_index: KeyIndex) -> Scores:
         exact = torch.promote_types(q.dtype, torch.float32)
         each = einsum(
             q.to(exact) * q.shape[-1] ** -0.5,

@@ -4,11 +4,10 @@ from typing import Literal
 
 import torch
 from einops import einsum, rearrange
-from jaxtyping import Float, Int
-from torch import Tensor
 
 from variants.dims import Dims
 from variants.positions.position import Position
+from variants.shapes import Stream, TokenIndex
 
 
 class Sinusoidal(Position):
@@ -53,7 +52,7 @@ class Sinusoidal(Position):
         self.base = base
         self.pairs = {"interleaved": "(pair two)", "concatenated": "(two pair)"}[layout]
 
-    def embed(self, index: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
+    def embed(self, index: TokenIndex) -> Stream:
         width = self.dims.d_model
         channel = torch.arange(0, width, 2, device=index.device, dtype=torch.float64)
         frequency = self.base ** (-channel / width)

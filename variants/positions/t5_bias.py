@@ -4,11 +4,12 @@ import math
 
 import torch
 from einops import rearrange
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor, nn
 
 from variants.dims import Dims
 from variants.positions.position import Position, relative
+from variants.shapes import KeyIndex, QueryIndex, Scores
 
 
 class T5Bias(Position):
@@ -39,11 +40,7 @@ class T5Bias(Position):
     distance_only = True
 
     def __init__(
-        self,
-        dims: Dims,
-        num_buckets: int = 32,
-        max_distance: int = 128,
-        bidirectional: bool = True,
+        self, dims: Dims, num_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True
     ) -> None:
         super().__init__(dims)
         sides = 2 if bidirectional else 1
@@ -75,8 +72,6 @@ class T5Bias(Position):
         far = exact + (growth * (self.per_side - exact)).long()
         return side + torch.where(distance < exact, distance, far.clamp(max=self.per_side - 1))
 
-    def bias(
-        self, q_index: Int[Tensor, "#batch query"], k_index: Int[Tensor, "#batch key"]
-    ) -> Float[Tensor, "batch heads query key"]:
+    def bias(self, q_index: QueryIndex, k_index: KeyIndex) -> Scores:
         bucket = self.bucket(relative(q_index, k_index))
         return rearrange(self.table[bucket], "batch query key heads -> batch heads query key")

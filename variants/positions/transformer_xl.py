@@ -2,11 +2,12 @@
 
 import torch
 from einops import einsum, rearrange
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from variants.dims import Dims
 from variants.positions.position import Position
+from variants.shapes import KeyIndex, Keys, Queries, QueryIndex, Scores, TokenIndex
 
 
 class TransformerXL(Position):
@@ -42,13 +43,7 @@ class TransformerXL(Position):
         self.u = nn.Parameter(0.02 * torch.randn(dims.n_heads, dims.d_head))
         self.v = nn.Parameter(0.02 * torch.randn(dims.n_heads, dims.d_head))
 
-    def scores(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        q_index: Int[Tensor, "#batch query"],
-        k_index: Int[Tensor, "#batch key"],
-    ) -> Float[Tensor, "batch heads query key"]:
+    def scores(self, q: Queries, k: Keys, q_index: QueryIndex, k_index: KeyIndex) -> Scores:
         exact = torch.promote_types(q.dtype, torch.float32)
         content = einsum(
             self.u.to(exact), k.to(exact), "heads d_head, batch heads key d_head -> batch heads key"
@@ -61,9 +56,7 @@ class TransformerXL(Position):
         content = rearrange(content, "batch heads key -> batch heads 1 key")
         return (content + distance) * self.dims.d_head**-0.5
 
-    def _turned(
-        self, q: Float[Tensor, "batch heads query d_head"], index: Int[Tensor, "#batch query"]
-    ) -> Float[Tensor, "batch heads query width"]:
+    def _turned(self, q: Queries, index: QueryIndex) -> Float[Tensor, "batch heads query width"]:
         """What each query wants of the waves of a key: s sin(a - b) + c cos(a - b) at angle b."""
         weight = rearrange(
             self.to_heads.weight, "(heads d_head) width -> heads d_head width", d_head=q.shape[-1]
@@ -80,9 +73,7 @@ class TransformerXL(Position):
         turned = [c * sin - s * cos, s * sin + c * cos]
         return rearrange(turned, "two batch heads query pair -> batch heads query (two pair)")
 
-    def _waves(
-        self, index: Int[Tensor, "batch seq"], dtype: torch.dtype
-    ) -> Float[Tensor, "2 batch seq pair"]:
+    def _waves(self, index: TokenIndex, dtype: torch.dtype) -> Float[Tensor, "2 batch seq pair"]:
         """Sine and cosine of the angle of each index and pair."""
         pair = torch.arange(self.width // 2, device=index.device, dtype=torch.float64)
         frequency = self.base ** (-2 * pair / self.width)

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from variants.dims import Dims
 from variants.positions.position import Position
+from variants.shapes import KeyIndex, Keys, Queries, QueryIndex
 
 
 class XPos(Position):
@@ -48,12 +49,8 @@ class XPos(Position):
         self.theta, self.scale_base = theta, scale_base
 
     def rotate(
-        self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-        q_index: Int[Tensor, "#batch query"],
-        k_index: Int[Tensor, "#batch key"],
-    ) -> tuple[Float[Tensor, "batch heads query d_head"], Float[Tensor, "batch heads key d_head"]]:
+        self, q: Queries, k: Keys, q_index: QueryIndex, k_index: KeyIndex
+    ) -> tuple[Queries, Keys]:
         low, high = k_index.amin(dim=-1, keepdim=True), k_index.amax(dim=-1, keepdim=True)
         middle = (low + high) // 2
         return self._turned(q, q_index, middle, 1), self._turned(k, k_index, middle, -1)

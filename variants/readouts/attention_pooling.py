@@ -2,11 +2,11 @@
 
 import torch
 from einops import einsum, rearrange
-from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import nn
 
 from variants.dims import Dims
 from variants.readouts.readout import Readout
+from variants.shapes import Pooled, Real, Stream
 
 
 class AttentionPooling(Readout):
@@ -23,11 +23,7 @@ class AttentionPooling(Readout):
         super().__init__(dims)
         self.query = nn.Parameter(torch.zeros(dims.d_model))
 
-    def forward(
-        self,
-        hidden: Float[Tensor, "batch seq d_model"],
-        keep: Bool[Tensor, "batch seq"] | None,
-    ) -> Float[Tensor, "batch d_model"]:
+    def forward(self, hidden: Stream, keep: Real | None) -> Pooled:
         exact = torch.promote_types(hidden.dtype, torch.float32)
         query = self.query.to(exact) * self.dims.d_model**-0.5
         scores = einsum(hidden.to(exact), query, "batch seq d_model, d_model -> batch seq")

@@ -1,10 +1,9 @@
 """Read the first token."""
 
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor
 
 from variants.readouts.readout import Readout
+from variants.shapes import Pooled, Real, Stream
 
 
 class First(Readout):
@@ -15,11 +14,7 @@ class First(Readout):
 
     name = "first"
 
-    def forward(
-        self,
-        hidden: Float[Tensor, "batch seq d_model"],
-        keep: Bool[Tensor, "batch seq"] | None,
-    ) -> Float[Tensor, "batch d_model"]:
+    def forward(self, hidden: Stream, keep: Real | None) -> Pooled:
         if keep is None:
             return hidden[:, 0]
         row = torch.arange(hidden.shape[0], device=hidden.device)

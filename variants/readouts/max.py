@@ -1,10 +1,9 @@
 """The largest value of each channel."""
 
 from einops import rearrange, reduce
-from jaxtyping import Bool, Float
-from torch import Tensor
 
 from variants.readouts.readout import Readout
+from variants.shapes import Pooled, Real, Stream
 
 
 class Max(Readout):
@@ -12,11 +11,7 @@ class Max(Readout):
 
     name = "max"
 
-    def forward(
-        self,
-        hidden: Float[Tensor, "batch seq d_model"],
-        keep: Bool[Tensor, "batch seq"] | None,
-    ) -> Float[Tensor, "batch d_model"]:
+    def forward(self, hidden: Stream, keep: Real | None) -> Pooled:
         if keep is None:
             return reduce(hidden, "batch seq d_model -> batch d_model", "max")
         real = rearrange(keep, "batch seq -> batch seq 1")

@@ -1,10 +1,9 @@
 """Average over the tokens."""
 
 from einops import reduce
-from jaxtyping import Bool, Float
-from torch import Tensor
 
 from variants.readouts.readout import Readout
+from variants.shapes import Pooled, Real, Stream
 
 
 class Mean(Readout):
@@ -12,11 +11,7 @@ class Mean(Readout):
 
     name = "mean"
 
-    def forward(
-        self,
-        hidden: Float[Tensor, "batch seq d_model"],
-        keep: Bool[Tensor, "batch seq"] | None,
-    ) -> Float[Tensor, "batch d_model"]:
+    def forward(self, hidden: Stream, keep: Real | None) -> Pooled:
         if keep is None:
             return reduce(hidden, "batch seq d_model -> batch d_model", "mean")
         real = reduce(keep.to(hidden.dtype), "batch seq -> batch 1", "sum")

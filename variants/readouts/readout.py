@@ -2,11 +2,12 @@
 
 from abc import abstractmethod
 
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from variants.dims import Dims
 from variants.part import Part
+from variants.shapes import Real, Stream
 
 
 class Readout(Part):
@@ -17,11 +18,7 @@ class Readout(Part):
         self.dims = dims
 
     @abstractmethod
-    def forward(
-        self,
-        hidden: Float[Tensor, "batch seq d_model"],
-        keep: Bool[Tensor, "batch seq"] | None,
-    ) -> Float[Tensor, "batch *tokens d_model"]:
+    def forward(self, hidden: Stream, keep: Real | None) -> Float[Tensor, "batch *tokens d_model"]:
         """Read out; `keep` marks the real tokens, None says that all are.
 
         `hidden` is 0 where keep is False. A sequence without a real token reads 0.

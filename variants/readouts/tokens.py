@@ -1,9 +1,7 @@
 """Read every token."""
 
-from jaxtyping import Bool, Float
-from torch import Tensor
-
 from variants.readouts.readout import Readout
+from variants.shapes import Real, Stream
 
 
 class Tokens(Readout):
@@ -11,9 +9,5 @@ class Tokens(Readout):
 
     name = "tokens"
 
-    def forward(
-        self,
-        hidden: Float[Tensor, "batch seq d_model"],
-        keep: Bool[Tensor, "batch seq"] | None,
-    ) -> Float[Tensor, "batch seq d_model"]:
+    def forward(self, hidden: Stream, keep: Real | None) -> Stream:
         return hidden

@@ -2,10 +2,9 @@
 
 import torch
 from einops import einsum
-from jaxtyping import Bool, Float
-from torch import Tensor
 
 from variants.readouts.readout import Readout
+from variants.shapes import Pooled, Real, Stream
 
 
 class WeightedMean(Readout):
@@ -18,11 +17,7 @@ class WeightedMean(Readout):
 
     name = "weighted_mean"
 
-    def forward(
-        self,
-        hidden: Float[Tensor, "batch seq d_model"],
-        keep: Bool[Tensor, "batch seq"] | None,
-    ) -> Float[Tensor, "batch d_model"]:
+    def forward(self, hidden: Stream, keep: Real | None) -> Pooled:
         if keep is None:
             keep = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
         exact = torch.promote_types(hidden.dtype, torch.float32)

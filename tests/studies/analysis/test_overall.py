@@ -14,7 +14,7 @@ from studies.analysis.results import StudyResults
 from studies.analysis.summaries import Overall, overall
 from studies.report.findings import findings_of
 from studies.report.page import markdown_page
-from tests.studies.made_up import FAR, NEAR, MadeUp, arm, plan, task
+from tests.studies.made_up import FAR, NEAR, MadeUp, arm, draft, plan, task
 
 TASKS = [{"task": {"name": "shift", "k": k, "alphabet": 3}} for k in (1, 2)]
 TWO: dict[str, Any] = {"panels": TASKS, "hypotheses": []}
@@ -68,7 +68,7 @@ def test_an_arm_without_a_value_is_left_out_and_a_diverged_seed_is_not() -> None
 
 
 def test_terminal_and_report_show_it(tmp_path: Path) -> None:
-    one = MadeUp(tmp_path, plan(5, **TWO), {"rope": FAR, "learned": NEAR})
+    one = MadeUp(tmp_path, draft(5, **TWO), {"rope": FAR, "learned": NEAR})
     console = Console(width=100, record=True, file=StringIO())
 
     print_overall(console, overall(one.results))

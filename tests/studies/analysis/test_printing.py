@@ -9,10 +9,9 @@ from rich.console import Console
 
 from studies.analysis.printing import print_answer, print_verdicts
 from studies.analysis.sentences import answer, arm_sentence
-from studies.experiment.contrasts import unasked
 from studies.report.findings import findings_of
 from studies.training.settings import task_of
-from tests.studies.made_up import CASES, FAR, MadeUp, case, plan
+from tests.studies.made_up import CASES, FAR, MadeUp, case, draft, plan
 
 
 def printed(made: MadeUp) -> str:
@@ -86,7 +85,7 @@ def test_seeds_that_work_or_fail_are_told_as_a_share(tmp_path: Path) -> None:
 def test_failed_and_diverged_seeds_are_counted(tmp_path: Path) -> None:
     made = MadeUp(
         tmp_path,
-        plan(7),
+        draft(7),
         {"rope": [*FAR, "failed", "diverged"], "learned": [(1.0, 0.3)] * 7},
     )
 
@@ -102,7 +101,7 @@ def test_failed_and_diverged_seeds_are_counted(tmp_path: Path) -> None:
 
 def test_a_diverged_seed_counts_alike_in_sentence_table_verdict_and_report(tmp_path: Path) -> None:
     seeds = [(1.0, 0.95)] * 9 + ["diverged"]
-    made = MadeUp(tmp_path, plan(10), {"rope": seeds, "learned": [(1.0, 0.3)] * 10})
+    made = MadeUp(tmp_path, draft(10), {"rope": seeds, "learned": [(1.0, 0.3)] * 10})
     mean = 9 * 0.95 / 10
 
     told = printed(made)
@@ -131,7 +130,7 @@ def test_every_metric_has_a_table_with_its_arms_and_accuracy_has_its_floor(tmp_p
     # 0.0158 is the standard deviation of .28 .29 .30 .31 .32, and t(4) = 2.776.
     assert lines.count(["learned", "1.0±.00", ".30±.02"]) == 3
     assert lines.count(["rope", "1.0±.00", ".90±.02"]) == 3
-    task = task_of(made.plan.config(made.plan.cells()[0]).task)
+    task = task_of(made.draft.config(made.draft.cells()[0]).task)
     [floor] = [line for line in lines if line[:1] == ["floor"]]
     assert floor[1:] == [f"{task.floors(one).highest:.2f}".lstrip("0") for one in (16, 32)]
 
@@ -143,7 +142,7 @@ TUNED = {1e-3: (1.0, 0.5), 3e-3: (1.0, 0.8), 1e-2: (1.0, 0.2)}
 def tuned(folder: Path, **study: Any) -> MadeUp:
     """The highest rate is best by .001 nats; the middle one reaches furthest."""
     nlls = {1e-3: 0.9, 3e-3: 0.101, 1e-2: 0.1}
-    made = plan(5, learning_rates=RATES, **study)
+    made = draft(5, learning_rates=RATES, **study)
     return MadeUp(
         folder,
         made,
@@ -187,7 +186,7 @@ def test_the_middle_of_near_tied_settings_is_taken_where_the_protocol_says_so(
 def test_claims_that_a_call_cannot_judge_are_named_with_the_reason() -> None:
     console = Console(file=StringIO(), width=120)
 
-    print_verdicts(console, [], unasked(plan(2, only=["rope"])))
+    print_verdicts(console, [], plan(2, only=["rope"]).unasked())
 
     told = "Not judged: no arm 'learned' in this call; its arms: rope."
     assert console.file.getvalue().split(maxsplit=1) == ["further", f"{told}\n"]  # type: ignore[attr-defined]

@@ -5,15 +5,15 @@ from pathlib import Path
 
 from studies.analysis import Frozen
 from studies.analysis.verdicts import verdicts
-from studies.experiment.plan import Plan
-from tests.studies.made_up import CLAIM, FAR, NEAR, MadeUp, plan
+from studies.experiment.draft import Draft
+from tests.studies.made_up import CLAIM, FAR, NEAR, MadeUp, draft
 
 
 def test_primary_verdicts_come_from_the_frozen_plan_and_others_are_exploratory(
     tmp_path: Path,
 ) -> None:
     later = {**CLAIM, "name": "later", "direction": "less"}
-    made = MadeUp(tmp_path, plan(5, explored=[later]), {"rope": FAR, "learned": NEAR})
+    made = MadeUp(tmp_path, draft(5, explored=[later]), {"rope": FAR, "learned": NEAR})
 
     found = made.verdicts
 
@@ -26,8 +26,8 @@ def test_primary_verdicts_come_from_the_frozen_plan_and_others_are_exploratory(
 def test_what_a_reader_needs_beside_a_verdict_is_noted_with_the_means_of_both_arms(
     tmp_path: Path,
 ) -> None:
-    made = plan(5)
-    asking = Plan(replace(made.study, beside=("exact",)), made.settings)
+    made = draft(5)
+    asking = Draft(replace(made.study, beside=("exact",)), made.settings)
 
     [verdict] = MadeUp(tmp_path, asking, {"rope": FAR, "learned": NEAR}).verdicts
 
@@ -36,8 +36,8 @@ def test_what_a_reader_needs_beside_a_verdict_is_noted_with_the_means_of_both_ar
 
 
 def test_beside_a_verdict_stand_the_seeds_of_the_verdict(tmp_path: Path) -> None:
-    made = plan(5)
-    asking = Plan(replace(made.study, beside=("exact", "nll")), made.settings)
+    made = draft(5)
+    asking = Draft(replace(made.study, beside=("exact", "nll")), made.settings)
     told = MadeUp(tmp_path, asking, {"rope": [*FAR[:4], "diverged"], "learned": NEAR})
     few = Frozen(tuple(asking.settings.study.claims()), tuple(range(4)))
 
@@ -51,8 +51,8 @@ def test_beside_a_verdict_stand_the_seeds_of_the_verdict(tmp_path: Path) -> None
 
 
 def test_a_mean_of_a_part_of_the_seeds_says_so(tmp_path: Path) -> None:
-    made = plan(5)
-    asking = Plan(replace(made.study, beside=("exact",)), made.settings)
+    made = draft(5)
+    asking = Draft(replace(made.study, beside=("exact",)), made.settings)
 
     told = MadeUp(tmp_path, asking, {"rope": [*FAR[:4], "failed"], "learned": NEAR}).verdicts
 

@@ -6,39 +6,38 @@ import pytest
 
 from registry import ConfigError
 from studies.axes import AXES
-from studies.cli.command import read_plan
-from studies.cli.recall import plan_of
 from studies.experiment.contrasts import differences, why_not_asked
-from studies.experiment.plan import Plan
-from studies.extrapolation import STUDY, main
+from studies.experiment.draft import Draft
+from studies.experiment.load import Typed, load_draft
+from studies.extrapolation import main
 from tests.messages import Messages
 
 BUDGETS = ("smoke", "quick", "standard")
 
 
-def planned(axis: str, budget: str = "quick", *words: str) -> Plan:
-    return read_plan(STUDY, ["--axis", axis, "--budget", budget, *words])
+def planned(axis: str, budget: str = "quick", *assignments: str) -> Draft:
+    return load_draft(AXES.read(axis), Typed(budget, assignments=assignments))
 
 
 @pytest.mark.parametrize("axis", AXES.names())
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_an_axis_is_a_study_whose_claims_can_be_asked(axis: str, budget: str) -> None:
-    plan = planned(axis, budget)
+    draft = planned(axis, budget)
 
-    assert plan.study.name == f"extrapolation.{axis}"
-    assert plan.study.program == f"python -m studies.extrapolation --axis {axis}"
-    claims = plan.settings.study.hypotheses
+    assert draft.study.name == f"extrapolation.{axis}"
+    assert draft.study.program == f"python -m studies.extrapolation --axis {axis}"
+    claims = draft.settings.study.hypotheses
     assert claims
-    assert [why_not_asked(plan, claim) for claim in claims] == [""] * len(claims)
+    assert [why_not_asked(draft, claim) for claim in claims] == [""] * len(claims)
 
 
 def test_a_contrast_of_places_moves_the_place_alone() -> None:
     """And what follows from it: where logits are read, and whether there is an empty token."""
-    plan = planned("readout_place")
+    draft = planned("readout_place")
 
     moved = {
-        claim.name: {_key(one.key) for one in differences(plan, claim)}
-        for claim in plan.settings.study.hypotheses
+        claim.name: {_key(one.key) for one in differences(draft, claim)}
+        for claim in draft.settings.study.hypotheses
     }
 
     assert moved == {
@@ -77,15 +76,7 @@ def test_a_study_without_axes_says_so(capsys: pytest.CaptureFixture[str]) -> Non
     assert told in capsys.readouterr().err
 
 
-def test_what_was_typed_brings_the_plan_of_an_axis_back() -> None:
-    words = ["--axis", "log_length", "--budget", "smoke", "--seeds", "4"]
-
-    plan = plan_of("extrapolation.log_length", words)
-
-    assert (plan.study.name, plan.settings.study.seeds) == ("extrapolation.log_length", 4)
-
-
 def test_settings_are_checked_along_an_axis_too(messages: Messages) -> None:
     with messages.raises(ConfigError):
-        planned("log_length", "quick", "--set", "training.stepps=3")
+        planned("log_length", "quick", "training.stepps=3")
     assert "studies.axes" in sys.modules

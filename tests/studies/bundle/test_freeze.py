@@ -10,16 +10,17 @@ import optuna
 import pytest
 from typer.testing import CliRunner, Result
 
-from store import Ledger, PlannedRun, Results
+from store import PlannedRun, Results
 from store.maintenance import check
 from studies.bundle.check import check_bundle
 from studies.cli.app import app
-from studies.cli.command import read_plan
 from studies.execution.scheduler import Scheduler
 from studies.execution.trials import Trials
 from studies.experiment.freeze import freeze
+from studies.experiment.load import Typed, load_draft
+from studies.experiment.resolve import resolve
 from studies.experiment.study_file import read_study
-from tests.studies.stored_models import Desk
+from tests.studies.stored_models import Desk, plan
 
 STUDY = """\
 name: own study
@@ -48,8 +49,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     folder = tmp_path_factory.mktemp("desk")
     file = folder / "mine.yaml"
     file.write_text(STUDY)
-    made = read_plan(read_study(file), [])
-    made.provenance["command"] = [str(file)]
+    study = read_study(file)
+    made = resolve(load_draft(study, Typed()))
     desk, trials = Desk(folder), Trials(f"sqlite:///{folder / 'sandbox.db'}")
     scheduler = Scheduler(made, desk.ledger, trials)
     freeze(made, desk.ledger, Results(desk.url), [])
@@ -121,7 +122,7 @@ def test_the_frozen_plan_is_told_with_its_hash(desk: Desk, frozen: Path) -> None
     [kept] = Results(desk.url).protocols(study="own study")
     told = json.loads((frozen / "plan.json").read_text())
 
-    assert told["words"] == ["sources/mine.yaml"]
+    assert told["plan"]["files"] == {"study": str(desk.folder.parent / "mine.yaml")}
     assert [one["hash"] for one in told["frozen"]] == [kept.hash]
     assert told["frozen"][0]["protocol"]["hypotheses"][0]["name"] == "further"
     assert (
@@ -245,14 +246,16 @@ def test_bad_input_ends_with_code_2(
 
 def test_a_study_that_is_being_done_is_not_learned(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'sandbox.db'}"
-    ledger = Ledger.create(url)
-    ledger.plan([PlannedRun("extrapolation", "t", "a", "tune", 0, {}, "h", None, "one", 1)])
-    assert ledger.claim("w", [1]) is not None
+    desk = Desk(tmp_path)
+    made = plan()
+    scheduler = Scheduler(made, desk.ledger, Trials(url))
+    scheduler.advance()
+    assert desk.ledger.claim("w", scheduler.ids()) is not None
 
-    done = call("extrapolation", "--out", str(tmp_path / "new"), "--storage", url)
+    done = call("tiny", "--out", str(tmp_path / "new"), "--storage", url)
 
     assert done.exit_code == 2
-    assert "extrapolation is being done (1 running); wait for it or stop it first" in done.stderr
+    assert "tiny is being done (1 running); wait for it or stop it first" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -260,8 +263,8 @@ def test_a_study_that_is_being_done_is_not_learned(tmp_path: Path) -> None:
     [
         ("plan.json", b"{", "plan.json is not JSON: "),
         ("plan.json", b"\xff\xfe", "plan.json is not JSON: "),
-        ("plan.json", b"[]", "plan.json is not the plan of a bundle: missing study, words"),
-        ("plan.json", b'{"study": "x"}', "plan.json is not the plan of a bundle: missing words"),
+        ("plan.json", b"[]", "plan.json is not the plan of a bundle: missing study, plan"),
+        ("plan.json", b'{"study": "x"}', "plan.json is not the plan of a bundle: missing plan"),
         ("MANIFEST", b"\xff\xfe", "README.md: not listed in MANIFEST"),
     ],
 )

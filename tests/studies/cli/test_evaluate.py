@@ -110,7 +110,7 @@ def test_lengths_that_need_too_much_memory_are_told_in_one_line(
     def full(*_: object) -> None:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: 80 GB\nframe #0")
 
-    monkeypatch.setattr("studies.training.posthoc.add_later_scores", full)
+    monkeypatch.setattr("studies.training.saved_models.add_later_scores", full)
     done = call(url, "1", "--lengths=12,4000")
     assert done.exit_code == 1
     assert done.stderr == (

@@ -7,7 +7,7 @@ import pytest
 
 from store.results import Results
 from studies.cli.named import recipes_app, with_own_report
-from studies.cli.recall import plan_behind
+from studies.experiment.plan import latest_plan
 from studies.recipes import RECIPES
 
 
@@ -83,8 +83,8 @@ def test_several_recipes_run_in_turn_and_their_verdicts_come_last(
     assert [line.split()[-2] for line in verdicts if line.strip()] == [
         *("refuted", "supported", "supported"),
     ] * 2
-    plan = plan_behind("undo_layernorm", Results("sqlite:///sandbox.db"))
-    assert (plan.study.called, plan.settings.study.seeds) == ("studies.recipes undo_layernorm", 4)
+    plan = latest_plan(Results("sqlite:///sandbox.db"), "undo_layernorm")
+    assert (plan.program, plan.protocol.seeds) == ("python -m studies.recipes undo_layernorm", 4)
 
 
 @pytest.mark.parametrize(

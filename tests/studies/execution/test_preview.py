@@ -8,14 +8,15 @@ import pytest
 from torch import Tensor
 
 from store.ledger import Ledger
-from studies.execution.preview import describe_plan, preview
-from studies.execution.run_times import Estimate, Took, run_times
+from studies.execution.preview import describe, preview
+from studies.execution.run_times import Estimate, RunTime, run_times
 from studies.execution.scheduler import Scheduler
 from studies.execution.trials import Trials
-from studies.experiment.plan import Plan
+from studies.experiment.draft import Draft
+from studies.experiment.resolve import resolve
 from studies.report.provenance import differences
 from studies.training.settings import Until
-from tests.studies.made_up import CLAIM, FAR, NEAR, MadeUp, plan
+from tests.studies.made_up import CLAIM, FAR, NEAR, MadeUp, draft
 from variants.positions.rope import RoPE
 
 NOWHERE = "sqlite:////nowhere/at/all.db"
@@ -23,13 +24,13 @@ NOWHERE = "sqlite:////nowhere/at/all.db"
 DRY = "Dry run: nothing was executed."
 
 
-def described(made: Plan, capsys: pytest.CaptureFixture[str]) -> str:
-    describe_plan(made)
+def described(made: Draft, capsys: pytest.CaptureFixture[str]) -> str:
+    describe(made)
     return capsys.readouterr().out
 
 
 def planned(
-    made: Plan, capsys: pytest.CaptureFixture[str], storage: str = NOWHERE, workers: int = 2
+    made: Draft, capsys: pytest.CaptureFixture[str], storage: str = NOWHERE, workers: int = 2
 ) -> list[str]:
     preview(made, storage, workers)
     return capsys.readouterr().out.splitlines()
@@ -38,7 +39,7 @@ def planned(
 def test_a_description_tells_arms_claims_protocol_and_costs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    told = described(plan(5, learning_rates=[1e-3, 3e-3]), capsys)
+    told = described(draft(5, learning_rates=[1e-3, 3e-3]), capsys)
 
     assert "The arms differ in encoder.position." in told
     assert (
@@ -52,7 +53,7 @@ def test_a_description_tells_arms_claims_protocol_and_costs(
 
 
 def test_a_hypothesis_that_a_call_cannot_ask_says_why(capsys: pytest.CaptureFixture[str]) -> None:
-    told = described(plan(5, only=["rope"]), capsys)
+    told = described(draft(5, only=["rope"]), capsys)
 
     assert "not asked here: no arm 'learned' in this call" in told
 
@@ -62,8 +63,8 @@ def test_a_plan_says_which_claims_a_choice_of_arms_leaves_open(
 ) -> None:
     told = "cannot be judged: further (no arm 'learned' in this call; its arms: rope)"
 
-    assert told in planned(plan(5, only=["rope"]), capsys)
-    assert not any("judged" in line for line in planned(plan(5), capsys))
+    assert told in planned(draft(5, only=["rope"]), capsys)
+    assert not any("judged" in line for line in planned(draft(5), capsys))
 
 
 def test_a_plan_says_when_its_seeds_are_too_few_to_decide(
@@ -74,7 +75,7 @@ def test_a_plan_says_when_its_seeds_are_too_few_to_decide(
     claims = [CLAIM, {**CLAIM, "name": "again"}]
 
     one, two = (
-        [line for line in planned(plan(3, hypotheses=family), capsys) if "too few" in line]
+        [line for line in planned(draft(3, hypotheses=family), capsys) if "too few" in line]
         for family in (claims[:1], claims)
     )
 
@@ -88,10 +89,10 @@ def test_a_plan_for_some_arms_counts_the_family_that_was_frozen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     claims = [CLAIM, {**CLAIM, "name": "other", "arm": "alibi"}]
-    every = plan(3, hypotheses=claims, arms=["rope", "learned", "alibi"])
+    every = draft(3, hypotheses=claims, arms=["rope", "learned", "alibi"])
     made = MadeUp(tmp_path, every, dict.fromkeys(("rope", "learned", "alibi"), FAR[:3]))
 
-    part = planned(plan(3, hypotheses=claims), capsys, made.url)
+    part = planned(draft(3, hypotheses=claims), capsys, made.url)
 
     assert "too few seeds to judge further: 3 an arm, where a family of 2 needs at least 4" in part
 
@@ -99,7 +100,7 @@ def test_a_plan_for_some_arms_counts_the_family_that_was_frozen(
 def test_a_plan_says_how_long_a_criterion_of_fit_may_go_on(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    made = plan(5)
+    made = draft(5)
     training = made.settings.training.model_copy(update={"until": Until(cap=2.5)})
     made = replace(made, settings=made.settings.model_copy(update={"training": training}))
 
@@ -110,7 +111,7 @@ def test_what_differs_beside_the_variable_is_shown(capsys: pytest.CaptureFixture
     arms = {"rope": {"encoder.position": "rope"}, "learned": {
         "encoder": {"position": "learned", "n_layers": 2}
     }}  # fmt: skip
-    told = described(plan(5, arms=arms, also_differs=["encoder.n_layers"]), capsys)
+    told = described(draft(5, arms=arms, also_differs=["encoder.n_layers"]), capsys)
 
     assert "also differs: encoder.n_layers: 1 against 2" in told
 
@@ -118,7 +119,7 @@ def test_what_differs_beside_the_variable_is_shown(capsys: pytest.CaptureFixture
 def test_a_plan_counts_runs_and_says_that_nothing_was_done(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    lines = planned(plan(5, learning_rates=[1e-3, 3e-3]), capsys)
+    lines = planned(draft(5, learning_rates=[1e-3, 3e-3]), capsys)
 
     assert lines[0] == (
         "made_up: 5 confirming seeds an arm; tries learning_rate 0.001; learning_rate 0.003"
@@ -132,9 +133,9 @@ def test_a_plan_counts_runs_and_says_that_nothing_was_done(
 def test_a_plan_says_what_is_stored_and_what_failed_is_still_to_be_done(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = MadeUp(tmp_path, plan(5), {"rope": [*FAR[:3], "failed", "diverged"], "learned": NEAR})
+    made = MadeUp(tmp_path, draft(5), {"rope": [*FAR[:3], "failed", "diverged"], "learned": NEAR})
 
-    lines = planned(made.plan, capsys, made.url)
+    lines = planned(made.draft, capsys, made.url)
 
     assert lines[1].endswith("; 4 stored")
     assert lines[2].endswith("; 5 stored")
@@ -142,15 +143,15 @@ def test_a_plan_says_what_is_stored_and_what_failed_is_still_to_be_done(
 
 
 def test_what_is_done_needs_no_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = MadeUp(tmp_path, plan(5), {"rope": FAR, "learned": NEAR})
+    made = MadeUp(tmp_path, draft(5), {"rope": FAR, "learned": NEAR})
 
-    last = planned(made.plan, capsys, made.url)[-1]
+    last = planned(made.draft, capsys, made.url)[-1]
 
     assert last == f"10 runs: 10 stored, 0 to be done. {DRY}"
 
 
 def test_a_plan_holds_the_table_of_costs(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = planned(plan(5, hypotheses=[]), capsys)
+    lines = planned(draft(5, hypotheses=[]), capsys)
 
     place = lines.index("What changed between arms on shift:")
     assert [line.split()[0] for line in lines[place + 2 : place + 4]] == ["rope", "learned"]
@@ -163,7 +164,7 @@ def test_a_part_that_raises_is_told_by_arm_and_place_and_others_are_planned(
         raise RuntimeError("heads of 7 cannot turn")
 
     monkeypatch.setattr(RoPE, "rotate", half)
-    made = plan(5)
+    made = draft(5)
     lines = planned(made, capsys)
 
     assert lines[1].endswith("5 confirming runs of 10 steps")
@@ -174,14 +175,14 @@ def test_a_part_that_raises_is_told_by_arm_and_place_and_others_are_planned(
     assert "site-packages/torch" not in told
     assert lines[-1].endswith(f"5 whose time is known once one is stored. {DRY}")
     assert "cannot run: rope on shift (" in described(made, capsys)
-    rows = dict(differences(made))
+    rows = dict(differences(resolve(made)))
     assert rows["FLOPs per token"]["rope"] == "n/a"
     assert rows["parameters"]["rope"] != "n/a"
 
 
 def test_lengths_that_a_model_refuses_take_no_time(capsys: pytest.CaptureFixture[str]) -> None:
     arms = {"short": {"encoder.position": {"name": "learned", "max_length": 16}}}
-    lines = planned(plan(5, arms=arms, hypotheses=[]), capsys)
+    lines = planned(draft(5, arms=arms, hypotheses=[]), capsys)
 
     assert ", about " in lines[1]
 
@@ -192,7 +193,7 @@ def test_runs_that_do_not_train_have_no_time_and_no_costs(
     from studies.attention_numerics import STUDY
     from studies.experiment.overrides import gather
 
-    made = Plan(STUDY, gather(STUDY.budgets["smoke"].settings))
+    made = Draft(STUDY, gather(STUDY.budgets["smoke"].settings))
 
     lines = planned(made, capsys)
 
@@ -207,11 +208,11 @@ def test_runs_that_do_not_train_take_as_long_as_stored_ones_of_their_arm_or_else
     from studies.attention_numerics import STUDY
     from studies.experiment.overrides import gather
 
-    made = Plan(
+    made = Draft(
         STUDY, gather(STUDY.budgets["smoke"].settings, None, [], {"only": ["sdpa", "chunked"]})
     )
     url = f"sqlite:///{tmp_path / 'numerics.db'}"
-    scheduler = Scheduler(made, Ledger.create(url), Trials(url))
+    scheduler = Scheduler(resolve(made), Ledger.create(url), Trials(url))
     scheduler.advance()
     for panel, seconds in (("float32", 2.0), ("float32", 6.0), ("float16", 10.0)):
         claim = scheduler.ledger.claim("w", scheduler.confirming[made.cell(panel, "sdpa")])
@@ -219,11 +220,11 @@ def test_runs_that_do_not_train_take_as_long_as_stored_ones_of_their_arm_or_else
         scheduler.ledger.finish(claim, "done", cpu_seconds=seconds)
 
     took = run_times(made, url)
-    assert took[made.cell("float32", "sdpa")] == Took(4.0, 2)
-    assert took[made.cell("float32", "chunked")] == Took(4.0, 2)
-    assert took[made.cell("float16", "sdpa")] == Took(10.0, 1)
-    assert took[made.cell("bfloat16", "sdpa")] == Took(6.0, 3)
-    assert set(run_times(replace(made, provenance={"budget": "quick"}), url).values()) == {None}
+    assert took[made.cell("float32", "sdpa")] == RunTime(4.0, 2)
+    assert took[made.cell("float32", "chunked")] == RunTime(4.0, 2)
+    assert took[made.cell("float16", "sdpa")] == RunTime(10.0, 1)
+    assert took[made.cell("bfloat16", "sdpa")] == RunTime(6.0, 3)
+    assert set(run_times(replace(made, budget="quick"), url).values()) == {None}
     lines = planned(made, capsys, url)
     assert lines[1].endswith("  2 confirming runs, about 4 s each (mean of 2 stored); 2 stored")
     assert " to be done in about " in lines[-1]
@@ -233,7 +234,7 @@ def test_columns_are_as_wide_as_the_longest_name(capsys: pytest.CaptureFixture[s
     names = {"rope": {"encoder.position": "rope"}, "a name of more than twenty": {
         "encoder.position": "learned"
     }}  # fmt: skip
-    lines = planned(plan(5, arms=names, hypotheses=[]), capsys)
+    lines = planned(draft(5, arms=names, hypotheses=[]), capsys)
 
     places = [line.index("5 confirming runs") for line in lines[1:3]]
     assert places == [len("  shift  a name of more than twenty  ")] * 2
@@ -243,7 +244,7 @@ def test_where_arms_differ_in_the_task_the_protocol_tells_every_one(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     arms = {"near": {"task.k": 1}, "far": {"task.k": 3}}
-    told = described(plan(5, arms=arms, hypotheses=[]), capsys)
+    told = described(draft(5, arms=arms, hypotheses=[]), capsys)
 
     assert "shift(k=1, alphabet=3) or shift(k=3, alphabet=3), 10 steps" in told
 
@@ -256,7 +257,7 @@ def test_models_of_one_make_are_timed_once(monkeypatch: pytest.MonkeyPatch) -> N
         return 2.0, 3.0
 
     monkeypatch.setattr("studies.execution.run_times._timed", speeds)
-    estimate, made = Estimate(), plan(5)
+    estimate, made = Estimate(), draft(5)
     rope, learned = (made.config(cell) for cell in made.cells())
 
     seconds = [estimate.seconds_of(one) for one in (rope, learned, rope)]
@@ -272,23 +273,23 @@ def test_an_interaction_is_described_as_a_difference_of_differences(
     factors = {"encoder.position": ["rope", "none"], "encoder.norm_placement": ["pre", "post"]}
     pairs = {"arm": "rope × pre", "against": "none × pre", "than": ["rope × post", "none × post"]}
     claim = {**CLAIM, **pairs}
-    told = described(plan(5, factors=factors, hypotheses=[claim]), capsys)
+    told = described(draft(5, factors=factors, hypotheses=[claim]), capsys)
 
     assert "    (rope × pre − none × pre) > (rope × post − none × post): skill on shift" in told
 
 
 def test_a_search_says_how_many_arms_it_adds(capsys: pytest.CaptureFixture[str]) -> None:
     search = {"space": {"encoder.n_layers": [1, 2]}, "objectives": {"skill": "maximize"}}
-    made = plan(2, search={**search, "generations": 3, "size": 4})
+    made = draft(2, search={**search, "generations": 3, "size": 4})
     assert "then 3 times 4 arms that the search proposes" in planned(made, capsys)
 
 
 def test_arms_that_are_done_again_count_as_nothing_stored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = MadeUp(tmp_path, plan(5), {"rope": FAR, "learned": NEAR})
+    made = MadeUp(tmp_path, draft(5), {"rope": FAR, "learned": NEAR})
 
-    preview(made.plan, made.url, 2, ["rope"])
+    preview(made.draft, made.url, 2, ["rope"])
 
     lines = capsys.readouterr().out.splitlines()
     assert "stored" not in lines[1]
@@ -315,7 +316,7 @@ def test_a_function_that_builds_no_model_is_told_and_other_arms_are_planned(
     function: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = {"model": f"{__file__}:{function}"}
-    made = plan(5, arms={"rope": {"encoder.position": "rope"}, "own": own}, hypotheses=[])
+    made = draft(5, arms={"rope": {"encoder.position": "rope"}, "own": own}, hypotheses=[])
 
     lines = planned(made, capsys)
 

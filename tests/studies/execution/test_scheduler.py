@@ -12,16 +12,20 @@ import pytest
 from store import Results
 from store.ledger import Ledger
 from store.source_code import hash_of_file
+from studies.analysis.gather import StoredRuns
+from studies.execution.running import changed
 from studies.execution.scheduler import Scheduler
 from studies.execution.trials import RATE, Trials
+from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
-from studies.experiment.plan import Plan
+from studies.experiment.resolve import resolve
 from studies.experiment.tune import Chosen
 from studies.extrapolation import QUICK, STUDY
 from studies.tasks.shift import Shift
 from studies.training import identity
 
 RATES = [0.001, 0.003, 0.01]
+BRIEF = ["study.arms=[none]", "task=shift", "study.seeds=2"]
 
 
 @pytest.fixture
@@ -30,8 +34,16 @@ def url(tmp_path: Path) -> str:
 
 
 def scheduler(url: str, *assignments: str) -> Scheduler:
-    brief = ["study.arms=[none]", "task=shift", "study.seeds=2", *assignments]
-    return Scheduler(Plan(STUDY, gather(QUICK, None, brief)), Ledger.create(url), Trials(url))
+    brief = [*BRIEF, *assignments]
+    plan = resolve(Draft(STUDY, gather(QUICK, None, brief)))
+    return Scheduler(plan, Ledger.create(url), Trials(url))
+
+
+def changed_since(url: str) -> dict[str, list[int]]:
+    """The stored runs of each arm whose source is another one now."""
+    plan = resolve(Draft(STUDY, gather(QUICK, None, BRIEF)))
+    with closing(Results(url)) as results:
+        return changed(plan, StoredRuns(plan, results))
 
 
 def end(made: Scheduler, nlls: dict[float, float | str], name: str = "w") -> None:
@@ -167,13 +179,13 @@ def test_runs_of_a_part_whose_source_has_changed_are_named(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = scheduler(url)
-    assert made.changed() == {}
+    assert changed_since(url) == {}
 
     monkeypatch.setattr(
         "studies.training.identity.hash_of_file", lambda file: f"another {file.stem}"
     )
 
-    assert made.changed() == {"none": made.ids()}
+    assert changed_since(url) == {"none": made.ids()}
 
 
 def test_a_run_carries_the_source_of_each_of_its_parts(url: str) -> None:
@@ -199,13 +211,13 @@ def test_the_skeleton_and_the_training_loop_are_compared_where_they_were_noted(
         "hash_of_file",
         lambda file: "another" if file.stem == "block" else hash_of_file(file),
     )
-    assert made.changed() == {"none": made.ids()}
+    assert changed_since(url) == {"none": made.ids()}
 
     file = url.removeprefix("sqlite:///")
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("DELETE FROM es_components WHERE kind IN ('skeleton', 'training')")
 
-    assert made.changed() == {}
+    assert changed_since(url) == {}
 
 
 def test_what_runs_again_carries_the_source_of_now(
@@ -221,7 +233,7 @@ def test_what_runs_again_carries_the_source_of_now(
     monkeypatch.setattr(
         "studies.training.identity.hash_of_file", lambda file: f"another {file.stem}"
     )
-    assert set(made.changed()["none"]) == set(made.ids())
+    assert set(changed_since(url)["none"]) == set(made.ids())
 
     again = scheduler(url)
     again.recover(rerun=["none"])
@@ -229,7 +241,7 @@ def test_what_runs_again_carries_the_source_of_now(
     again.advance()
 
     assert set(again.ids()) == set(made.ids())
-    assert again.changed() == {}
+    assert changed_since(url) == {}
 
 
 def test_runs_that_the_last_call_did_not_ask_for_are_superseded(url: str) -> None:
@@ -255,7 +267,7 @@ def test_runs_that_the_last_call_did_not_ask_for_are_superseded(url: str) -> Non
 
 def test_steps_left_are_those_of_runs_still_to_be_done(url: str) -> None:
     made = scheduler(url)
-    steps = made.plan.config(made.plan.cells()[0]).training.steps
+    steps = made.plan[made.plan.cells()[0]].steps
     assert list(made.unfinished_steps(made.advance())) == [steps] * (3 + 2)
 
     end(made, {1e-3: 0.5, 3e-3: 0.4, 1e-2: 0.6})

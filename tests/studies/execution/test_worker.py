@@ -14,8 +14,9 @@ from torch import nn
 from store.ledger import Ledger
 from studies.execution import worker
 from studies.execution.trials import Trials
+from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
-from studies.experiment.plan import Plan
+from studies.experiment.resolve import resolve
 from studies.extrapolation import QUICK, STUDY
 from studies.training import execute
 
@@ -29,9 +30,13 @@ def test_a_run_that_is_out_of_memory_fails_by_name_and_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"sqlite:///{tmp_path / 'sandbox.db'}"
-    ledger, trials, plan = Ledger.create(url), Trials(url), Plan(STUDY, gather(QUICK, None, TINY))
+    ledger, trials, plan = (
+        Ledger.create(url),
+        Trials(url),
+        resolve(Draft(STUDY, gather(QUICK, None, TINY))),
+    )
     [cell] = plan.cells()
-    ids = ledger.plan(plan.confirming(cell, plan.settings.study.settings()[0]))
+    ids = ledger.plan(plan.confirming(cell, plan.protocol.tried[0]))
     models: list[weakref.ref[nn.Module]] = []
     train = execute.train
 
@@ -43,7 +48,7 @@ def test_a_run_that_is_out_of_memory_fails_by_name_and_leaves_nothing_behind(
 
     monkeypatch.setattr(execute, "train", greedy)
     shared = worker.SharedProgress.new(multiprocessing, 8, 1)
-    one = worker._Worker(worker.Job(url, (), "cpu", 1, os.getppid()), shared, 0)
+    one = worker.Worker(worker.Job(url, (), "cpu", 1, os.getppid()), shared, 0)
     while claim := ledger.claim(one.name, ids, 60.0):
         one.do(claim, ledger, trials)
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from registry import ConfigError
-from studies.experiment.contrasts import asked, differences, undeclared, why_not_asked
+from studies.experiment.contrasts import asked, beside, differences, why_not_asked
+from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
-from studies.experiment.plan import Plan
 from studies.experiment.study import Budget, Study
-from studies.experiment.validate import check_plan
+from studies.experiment.validate import check_draft
 
 DEEP = {"encoder": {"norm_placement": "post", "n_layers": 3}}
 ARMS = {"pre": {"encoder.norm_placement": "pre"}, "post": {"encoder.norm_placement": "post"}}
@@ -22,11 +22,11 @@ def claim(arm: str, against: str, **other: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def plan(
+def draft(
     *claims: dict[str, Any],
     variables: tuple[str, ...] = ("encoder.norm_placement",),
     **study: Any,
-) -> Plan:
+) -> Draft:
     settings: dict[str, Any] = {
         "panels": [{"task": "shift"}],
         "learning_rates": [1e-3],
@@ -36,19 +36,19 @@ def plan(
     if "arms" not in settings and "factors" not in settings:
         settings["arms"] = {**ARMS, "deep": DEEP}
     made = Study("s", "?", "?", variables, {"own": Budget("", {})})
-    return Plan(made, gather({"study": settings}))
+    return Draft(made, gather({"study": settings}))
 
 
 def refused(*claims: dict[str, Any], **study: Any) -> str:
     with pytest.raises(ConfigError) as caught:
-        check_plan(plan(*claims, **study))
+        check_draft(draft(*claims, **study))
     return str(caught.value)
 
 
 def test_arms_that_differ_in_the_variable_alone_are_a_contrast() -> None:
-    made = plan(claim("pre", "post"))
+    made = draft(claim("pre", "post"))
 
-    check_plan(made)
+    check_draft(made)
 
     [hypothesis] = asked(made)
     assert [str(one) for one in differences(made, hypothesis)] == [
@@ -64,12 +64,12 @@ def test_a_contrast_in_which_more_changes_is_refused_with_what_changes() -> None
 
 
 def test_a_further_difference_may_be_declared_and_is_then_shown() -> None:
-    made = plan(claim("pre", "deep"), also_differs=["encoder.n_layers"])
+    made = draft(claim("pre", "deep"), also_differs=["encoder.n_layers"])
 
-    check_plan(made)
+    check_draft(made)
 
     [hypothesis] = asked(made)
-    assert undeclared(made, hypothesis) == []
+    assert [one.key for one in beside(made, hypothesis)] == ["encoder.n_layers"]
     assert len(differences(made, hypothesis)) == 2
 
 
@@ -90,14 +90,14 @@ def test_a_metric_may_be_that_of_a_probe() -> None:
     probes = {"evaluation": {"probes": ["gradient_norms"]}}
     panels = [{"task": "shift", **probes}]
 
-    check_plan(plan(claim("pre", "post", metric="gradient_norm"), panels=panels))
+    check_draft(draft(claim("pre", "post", metric="gradient_norm"), panels=panels))
 
 
 FACTORS = {"encoder.norm_placement": ["pre", "post"], "encoder.n_layers": [1, 2]}
 
 
 def test_in_a_crossed_design_one_factor_moves_in_each_contrast() -> None:
-    check_plan(plan(claim("pre × 1", "post × 1"), factors=FACTORS))
+    check_draft(draft(claim("pre × 1", "post × 1"), factors=FACTORS))
 
     told = refused(claim("pre × 1", "post × 2"), factors=FACTORS)
 
@@ -114,16 +114,16 @@ VARIABLES = ("encoder.norm_placement", "training.warmup_steps")
 
 def test_where_arms_differ_in_several_variables_a_contrast_moves_one_of_them() -> None:
     for arms in (("pre", "post"), ("post + warm-up", "post")):
-        check_plan(plan(claim(*arms), arms=WARMED, variables=VARIABLES))
+        check_draft(draft(claim(*arms), arms=WARMED, variables=VARIABLES))
 
     told = refused(claim("post + warm-up", "pre"), arms=WARMED, variables=VARIABLES)
 
     assert "differ in encoder.norm_placement and training.warmup_steps" in told
     declared = ["training.warmup_steps"]
-    made = plan(
+    made = draft(
         claim("post + warm-up", "pre"), arms=WARMED, variables=VARIABLES, also_differs=declared
     )
-    check_plan(made)
+    check_draft(made)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_where_arms_differ_in_several_variables_a_contrast_moves_one_of_them() -
 )
 def test_a_hypothesis_that_a_call_cannot_decide_says_why(other: dict[str, Any], why: str) -> None:
     tested = {"evaluation": {"test_lengths": [16]}}
-    made = plan({**claim("pre", "post"), **other}, panels=[{"task": "shift", **tested}])
+    made = draft({**claim("pre", "post"), **other}, panels=[{"task": "shift", **tested}])
 
     assert why_not_asked(made, made.settings.study.hypotheses[0]) == why
     assert asked(made) == []
@@ -155,14 +155,14 @@ def test_a_hypothesis_that_a_call_cannot_decide_says_why(other: dict[str, Any], 
 )
 def test_a_hypothesis_is_checked_like_any_setting(other: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        plan({**claim("pre", "post"), **other})
+        draft({**claim("pre", "post"), **other})
 
     assert told in str(caught.value)
 
 
 def test_a_hypothesis_has_a_name_of_its_own() -> None:
     with pytest.raises(ConfigError, match="'pre post' comes twice"):
-        plan(claim("pre", "post"), claim("pre", "post"))
+        draft(claim("pre", "post"), claim("pre", "post"))
 
 
 def test_a_model_in_place_of_the_encoder_is_one_difference() -> None:
@@ -172,6 +172,6 @@ def test_a_model_in_place_of_the_encoder_is_one_difference() -> None:
     assert "model.name: examples.gru:build against nothing" in told
     assert "encoder.d_model" not in told
 
-    made = plan(claim("gru", "pre"), arms=arms, also_differs=["model"])
-    check_plan(made)
+    made = draft(claim("gru", "pre"), arms=arms, also_differs=["model"])
+    check_draft(made)
     assert {one.key.split(".")[0] for one in differences(made, asked(made)[0])} == {"model"}

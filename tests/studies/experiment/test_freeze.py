@@ -8,9 +8,10 @@ import pytest
 from registry import ConfigError
 from store import Results
 from store.ledger import Ledger
+from studies.experiment.draft import Draft
 from studies.experiment.freeze import freeze, frozen_for, protocol_of
 from studies.experiment.overrides import gather
-from studies.experiment.plan import Plan
+from studies.experiment.resolve import resolve
 from studies.experiment.study import Budget, Study
 
 
@@ -21,7 +22,7 @@ def claim(name: str, **other: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def plan(*claims: dict[str, Any], panels: tuple[Any, ...] = ("shift",), **study: Any) -> Plan:
+def draft(*claims: dict[str, Any], panels: tuple[Any, ...] = ("shift",), **study: Any) -> Draft:
     settings: dict[str, Any] = {
         "panels": [{"task": task} for task in panels],
         "arms": ["rope", "none"],
@@ -31,7 +32,7 @@ def plan(*claims: dict[str, Any], panels: tuple[Any, ...] = ("shift",), **study:
         **study,
     }
     made = Study("s", "?", "?", ("encoder.position",), {"own": Budget("", {})})
-    return Plan(made, gather({"study": settings}))
+    return Draft(made, gather({"study": settings}))
 
 
 class Kept:
@@ -41,15 +42,18 @@ class Kept:
         url = f"sqlite:///{folder / 'sandbox.db'}"
         self.ledger, self.results = Ledger.create(url), Results(url)
 
-    def planned(self, made: Plan) -> list[int]:
-        first = made.settings.study.settings()[0]
-        runs = [run for cell in made.cells() for run in made.confirming(cell, first)]
-        return self.ledger.plan(runs)
+    def planned(self, made: Draft) -> list[int]:
+        plan = resolve(made)
+        first = plan.protocol.tried[0]
+        return self.ledger.plan(
+            run for cell in plan.cells() for run in plan.confirming(cell, first)
+        )
 
-    def freeze(self, made: Plan) -> Any:
-        return frozen_for(made, freeze(made, self.ledger, self.results, self.planned(made)))
+    def freeze(self, made: Draft) -> Any:
+        plan = resolve(made)
+        return frozen_for(plan, freeze(plan, self.ledger, self.results, self.planned(made)))
 
-    def begin(self, made: Plan) -> None:
+    def begin(self, made: Draft) -> None:
         assert self.ledger.claim("w", self.planned(made)) is not None
 
 
@@ -63,24 +67,24 @@ def names(frozen: Any) -> list[str]:
 
 
 def test_what_is_announced_before_the_first_confirming_run_is_primary(kept: Kept) -> None:
-    frozen = kept.freeze(plan())
+    frozen = kept.freeze(draft())
 
     assert (names(frozen), frozen.seeds) == (["first"], (0, 1, 2, 3))
 
 
 def test_later_seeds_arms_and_hypotheses_change_nothing_of_it(kept: Kept) -> None:
-    before = kept.freeze(plan())
-    kept.begin(plan())
+    before = kept.freeze(draft())
+    kept.begin(draft())
 
-    later = plan(claim("first"), claim("second"), seeds=9, arms=["rope", "none", "alibi"])
+    later = draft(claim("first"), claim("second"), seeds=9, arms=["rope", "none", "alibi"])
 
     assert kept.freeze(later) == before
 
 
 def test_a_changed_hypothesis_is_no_longer_the_announced_one(kept: Kept) -> None:
-    kept.freeze(plan())
-    kept.begin(plan())
-    changed = plan(claim("first", smallest_effect=0.01))
+    kept.freeze(draft())
+    kept.begin(draft())
+    changed = draft(claim("first", smallest_effect=0.01))
 
     frozen = kept.freeze(changed)
 
@@ -88,24 +92,24 @@ def test_a_changed_hypothesis_is_no_longer_the_announced_one(kept: Kept) -> None
 
 
 def test_a_plan_made_after_the_first_run_announces_nothing(kept: Kept) -> None:
-    kept.begin(plan())
+    kept.begin(draft())
 
-    assert kept.freeze(plan()).hypotheses == ()
+    assert kept.freeze(draft()).hypotheses == ()
 
 
 def test_another_protocol_is_announced_for_itself(kept: Kept) -> None:
-    kept.freeze(plan())
-    kept.begin(plan())
+    kept.freeze(draft())
+    kept.begin(draft())
 
-    other = kept.freeze(plan(claim("other"), learning_rates=[0.01]))
+    other = kept.freeze(draft(claim("other"), learning_rates=[0.01]))
 
     assert names(other) == ["other"]
 
 
 def test_a_panel_that_joins_later_brings_nothing_announced(kept: Kept) -> None:
-    kept.freeze(plan())
-    kept.begin(plan())
-    wider = plan(
+    kept.freeze(draft())
+    kept.begin(draft())
+    wider = draft(
         claim("first"), claim("second", panel="reverse"), panels=("shift", "reverse"), seeds=4
     )
 
@@ -113,13 +117,13 @@ def test_a_panel_that_joins_later_brings_nothing_announced(kept: Kept) -> None:
 
 
 def test_a_call_with_fewer_seeds_than_announced_decides_nothing(kept: Kept) -> None:
-    kept.freeze(plan())
+    kept.freeze(draft())
 
-    assert kept.freeze(plan(seeds=2)).hypotheses == ()
+    assert kept.freeze(draft(seeds=2)).hypotheses == ()
 
 
 def test_the_protocol_names_what_decides() -> None:
-    protocol = protocol_of(plan())
+    protocol = protocol_of(draft())
 
     assert protocol["seeds"] == 4
     assert protocol["hypotheses"][0]["smallest_effect"] == 0.1
@@ -130,22 +134,22 @@ def test_the_protocol_names_what_decides() -> None:
 def test_at_most_six_hypotheses_are_primary_and_the_rest_is_explored() -> None:
     seven = [claim(f"number {number}") for number in range(7)]
     with pytest.raises(ConfigError, match="at most 6 hypotheses are primary"):
-        plan(*seven)
+        draft(*seven)
 
-    made = plan(*seven[:6], explored=seven[6:])
+    made = draft(*seven[:6], explored=seven[6:])
 
     assert [one.name for one in made.settings.study.claims()][-1] == "number 6"
 
 
 def test_a_setting_said_with_its_default_makes_no_other_protocol() -> None:
-    said = protocol_of(plan(tie=0.01, tuning_seeds=1))
-    assert said == protocol_of(plan())
-    assert protocol_of(plan(tie=0.02))["frame"] != said["frame"]
+    said = protocol_of(draft(tie=0.01, tuning_seeds=1))
+    assert said == protocol_of(draft())
+    assert protocol_of(draft(tie=0.02))["frame"] != said["frame"]
 
 
 def test_tasks_and_their_options_make_other_panels() -> None:
     marks = {
-        protocol_of(plan(panels=(task,)))["panels"]["shift"]
+        protocol_of(draft(panels=(task,)))["panels"]["shift"]
         for task in ({"name": "shift", "k": 1}, {"name": "shift", "k": 2})
     }
     assert len(marks) == 2
@@ -154,12 +158,12 @@ def test_tasks_and_their_options_make_other_panels() -> None:
 def test_a_call_for_a_part_of_the_arms_or_panels_keeps_the_family_whole(kept: Kept) -> None:
     claims = claim("first"), claim("second", arm="alibi"), claim("third", panel="reverse")
     both, every = ("shift", "reverse"), ["rope", "none", "alibi"]
-    assert kept.freeze(plan(*claims, panels=both, arms=every)).family == 3
-    kept.begin(plan(*claims, panels=both, arms=every))
+    assert kept.freeze(draft(*claims, panels=both, arms=every)).family == 3
+    kept.begin(draft(*claims, panels=both, arms=every))
 
-    fewer_arms = kept.freeze(plan(*claims, panels=both))
-    fewer_panels = kept.freeze(plan(claims[0], claims[1], arms=every))
-    fewer_claims = kept.freeze(plan(claims[0], panels=both, arms=every))
+    fewer_arms = kept.freeze(draft(*claims, panels=both))
+    fewer_panels = kept.freeze(draft(claims[0], claims[1], arms=every))
+    fewer_claims = kept.freeze(draft(claims[0], panels=both, arms=every))
 
     assert {one.family for one in (fewer_arms, fewer_panels, fewer_claims)} == {3}
     assert names(fewer_panels) == ["first", "second"]
@@ -167,9 +171,9 @@ def test_a_call_for_a_part_of_the_arms_or_panels_keeps_the_family_whole(kept: Ke
 
 def test_a_claim_about_an_arm_that_joins_later_was_not_announced(kept: Kept) -> None:
     claims = claim("first"), claim("second", arm="alibi")
-    kept.freeze(plan(*claims))
-    kept.begin(plan(*claims))
+    kept.freeze(draft(*claims))
+    kept.begin(draft(*claims))
 
-    later = kept.freeze(plan(*claims, arms=["rope", "none", "alibi"]))
+    later = kept.freeze(draft(*claims, arms=["rope", "none", "alibi"]))
 
     assert (names(later), later.family) == (["first"], 1)

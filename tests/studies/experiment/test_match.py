@@ -7,12 +7,14 @@ import pytest
 from registry import ConfigError
 from studies.analysis.printing import cost_lines
 from studies.experiment.contrasts import asked, differences
+from studies.experiment.draft import Draft
 from studies.experiment.freeze import protocol_of
 from studies.experiment.match import Costs, Match, costs_of, matched
 from studies.experiment.overrides import gather
 from studies.experiment.plan import Plan
+from studies.experiment.resolve import resolve
 from studies.experiment.study import Budget, Study
-from studies.experiment.validate import check_plan
+from studies.experiment.validate import check_draft
 from studies.report.provenance import differences as changed
 
 D, WIDE = 16, 60
@@ -24,7 +26,9 @@ CLAIM = {
 }  # fmt: skip
 
 
-def plan(match: Any, arms: Any = None, variable: str = "encoder.feedforward", **study: Any) -> Plan:
+def draft(
+    match: Any, arms: Any = None, variable: str = "encoder.feedforward", **study: Any
+) -> Draft:
     position = {} if variable == "encoder.position" else {"position": "none"}
     settings = {
         "encoder": {"d_model": D, "n_heads": 2, "n_layers": 1, **position},
@@ -39,28 +43,32 @@ def plan(match: Any, arms: Any = None, variable: str = "encoder.feedforward", **
         },
     }
     made = Study("s", "?", "?", (variable,), {"own": Budget("", {})})
-    return Plan(made, gather(settings))
+    return Draft(made, gather(settings))
 
 
-def costs(made: Plan) -> dict[str, Costs]:
+def resolved(match: Any) -> Plan:
+    return resolve(draft(match))
+
+
+def costs(made: Draft) -> dict[str, Costs]:
     return {cell.arm: costs_of(made.config(cell)) for cell in made.cells()}
 
 
-def refused(made: Plan) -> str:
+def refused(made: Draft) -> str:
     with pytest.raises(ConfigError) as caught:
-        check_plan(made)
+        check_draft(made)
     return str(caught.value)
 
 
-def d_ff(made: Plan, arm: str) -> int:
+def d_ff(made: Draft, arm: str) -> int:
     return made.config(made.cell("shift", arm)).plain()["encoder"]["feedforward"]["d_ff"]
 
 
 def test_a_gated_layer_is_made_as_large_as_a_plain_one() -> None:
     """Plain: 2·16·60 + 60 + 16 = 1,996 weights; gated, 50 a unit: 40 units make 2,016."""
-    made = plan("parameters")
+    made = draft("parameters")
 
-    check_plan(made)
+    check_draft(made)
 
     assert (d_ff(made, "gelu"), d_ff(made, "swiglu")) == (WIDE, 40)
     found = costs(made)
@@ -69,36 +77,36 @@ def test_a_gated_layer_is_made_as_large_as_a_plain_one() -> None:
 
 def test_a_gated_layer_is_made_as_dear_as_a_plain_one() -> None:
     """Two matrices of 16 × 60 are three of 16 × 40."""
-    made = plan({"what": "flops_per_token", "within": 0.0})
+    made = draft({"what": "flops_per_token", "within": 0.0})
 
     assert d_ff(made, "swiglu") == 40
     assert costs(made)["swiglu"].flops_per_token == costs(made)["gelu"].flops_per_token
 
 
 def test_without_a_rule_nothing_is_adjusted() -> None:
-    assert d_ff(plan(None), "swiglu") is None
+    assert d_ff(draft(None), "swiglu") is None
 
 
 def test_an_arm_that_is_near_enough_is_left_alone() -> None:
     arms = {"gelu": GELU, "swiglu": {"encoder.feedforward": {"name": "swiglu", "d_ff": 41}}}
 
-    assert d_ff(plan({"what": "parameters", "within": 0.05}, arms), "swiglu") == 41
-    assert d_ff(plan({"what": "parameters", "within": 0.01}, arms), "swiglu") == 40
+    assert d_ff(draft({"what": "parameters", "within": 0.05}, arms), "swiglu") == 41
+    assert d_ff(draft({"what": "parameters", "within": 0.01}, arms), "swiglu") == 40
 
 
 def test_the_knob_is_a_multiple_of_its_step() -> None:
     """32 and 48 units are as near to the 39.6 that would be exact, but for a little."""
     arms = {"gelu": GELU, "swiglu": {"encoder.feedforward": {"name": "swiglu", "d_ff": 100}}}
-    made = plan({"what": "parameters", "step": 16, "within": 0.2}, arms)
+    made = draft({"what": "parameters", "step": 16, "within": 0.2}, arms)
 
     assert d_ff(made, "swiglu") == 32
 
 
 def test_batches_of_other_sizes_get_as_many_tokens() -> None:
     arms = {"4": None, "10": None}
-    made = plan("tokens", arms, "training.batch_size")
+    made = draft("tokens", arms, "training.batch_size")
 
-    check_plan(made)
+    check_draft(made)
 
     assert {arm: (one.steps, one.tokens) for arm, one in costs(made).items()} == {
         "4": (100, 2_000), "10": (40, 2_000)
@@ -108,7 +116,7 @@ def test_batches_of_other_sizes_get_as_many_tokens() -> None:
 def test_steps_are_matched_by_steps() -> None:
     arms = {"gelu": GELU, "swiglu": {"encoder.feedforward": "swiglu", "training.steps": 50}}
 
-    assert costs(plan("steps", arms))["swiglu"].steps == 100
+    assert costs(draft("steps", arms))["swiglu"].steps == 100
 
 
 @pytest.mark.parametrize(
@@ -135,11 +143,11 @@ def test_steps_are_matched_by_steps() -> None:
 )
 def test_what_cannot_be_matched_is_refused_with_what_would_help(match: Any, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
-        check_plan(plan(match))
+        check_draft(draft(match))
 
 
 def test_a_layer_without_a_width_cannot_be_widened() -> None:
-    told = refused(plan("parameters", {"gelu": GELU, "none": {"encoder.feedforward": "none"}}))
+    told = refused(draft("parameters", {"gelu": GELU, "none": {"encoder.feedforward": "none"}}))
 
     assert "none cannot be matched: encoder.feedforward.d_ff=1 is refused" in told
 
@@ -147,20 +155,25 @@ def test_a_layer_without_a_width_cannot_be_widened() -> None:
 @pytest.mark.parametrize("match", ["parameter", {"what": "parameters", "tolerance": 0.1}])
 def test_a_rule_is_checked_like_any_setting(match: Any) -> None:
     with pytest.raises(ConfigError, match=r"study\.match"):
-        plan(match)
+        draft(match)
 
 
 def test_the_reference_need_not_be_asked_for() -> None:
-    assert d_ff(plan("parameters", only=["swiglu"]), "swiglu") == 40
+    assert d_ff(draft("parameters", only=["swiglu"]), "swiglu") == 40
 
 
 def test_a_new_arm_changes_no_other_one() -> None:
     more = {**ARMS, "geglu": {"encoder.feedforward": "geglu"}}
 
-    def identities(made: Plan) -> set[str]:
-        return {run.identity for cell in made.cells() for run in made.confirming(cell, {})}
+    def identities(made: Draft) -> set[str]:
+        plan = resolve(made)
+        return {
+            run.identity
+            for cell in plan.cells()
+            for run in plan.confirming(cell, plan.protocol.tried[0])
+        }
 
-    assert identities(plan("parameters")) < identities(plan("parameters", more))
+    assert identities(draft("parameters")) < identities(draft("parameters", more))
 
 
 def test_the_knob_may_differ_between_the_arms_of_a_contrast_and_is_shown() -> None:
@@ -169,23 +182,23 @@ def test_the_knob_may_differ_between_the_arms_of_a_contrast_and_is_shown() -> No
         "learned": {"encoder.position": {"name": "learned", "max_length": 16}},
     }
     claim = {**CLAIM, "arm": "learned", "against": "none"}
-    made = plan("parameters", arms, "encoder.position", hypotheses=[claim])
+    made = draft("parameters", arms, "encoder.position", hypotheses=[claim])
 
-    check_plan(made)
+    check_draft(made)
 
     shown = [str(one) for one in differences(made, asked(made)[0])]
     assert any(one.startswith("encoder.feedforward.d_ff: ") for one in shown)
 
 
 def test_the_rule_is_part_of_the_frozen_protocol() -> None:
-    free, bound = (protocol_of(plan(one)) for one in (None, "parameters"))
+    free, bound = (protocol_of(draft(one)) for one in (None, "parameters"))
 
     assert bound["match"]["what"] == "parameters"
     assert free["frame"] != bound["frame"]
 
 
 def test_the_table_of_costs_says_what_is_matched_by_what() -> None:
-    lines = list(cost_lines(plan("parameters")))
+    lines = list(cost_lines(resolved("parameters")))
 
     assert lines[0] == "What changed between arms on shift:"
     assert lines[1].split("  ")[-1] == "encoder.feedforward.d_ff"
@@ -195,7 +208,7 @@ def test_the_table_of_costs_says_what_is_matched_by_what() -> None:
 
 
 def test_a_report_says_what_is_matched_and_every_cost() -> None:
-    rows = dict(changed(plan("parameters")))
+    rows = dict(changed(resolved("parameters")))
 
     assert rows["steps"] == {"gelu": "100", "swiglu": "100"}
     assert rows["training tokens"] == {"gelu": "2,000", "swiglu": "2,000"}

@@ -6,7 +6,7 @@ import pytest
 
 from registry import ConfigError
 from studies.experiment.overlays import Layer, name_of
-from studies.experiment.overrides import gather, try_to_gather
+from studies.experiment.overrides import gather, resolve_settings
 
 DEFAULTS = {
     "encoder": {"d_model": 32, "feedforward": {"name": "gelu", "d_ff": 128}},
@@ -153,7 +153,7 @@ def test_problems_of_the_encoder_are_told_with_the_others() -> None:
 def test_what_an_option_breaks_is_not_blamed_on_a_file() -> None:
     layers = (Layer({"study": {"seeds": 3}}, Path("mine.yaml")),)
 
-    [problem] = try_to_gather(DEFAULTS, options={"seeds": 0}, layers=layers).problems
+    [problem] = resolve_settings(DEFAULTS, options={"seeds": 0}, layers=layers).problems
 
     assert (problem.key, problem.file) == ("study.seeds", None)
 

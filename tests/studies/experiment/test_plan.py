@@ -6,41 +6,38 @@ import pytest
 
 from registry import ConfigError, positions, register
 from studies.experiment.contrasts import asked
+from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
-from studies.experiment.plan import Plan
-from studies.experiment.validate import check_plan
+from studies.experiment.resolve import resolve
+from studies.experiment.validate import check_draft
 from studies.extrapolation import QUICK, STUDY
 from studies.training.settings import check_run
 from variants.positions import Position
 
 
-def plan(*assignments: str) -> Plan:
-    return Plan(STUDY, gather(QUICK, None, assignments))
+def draft(*assignments: str) -> Draft:
+    return Draft(STUDY, gather(QUICK, None, assignments))
 
 
-def position_of(made: Plan, cell: Any) -> dict[str, Any]:
+def position_of(made: Draft, cell: Any) -> dict[str, Any]:
     return made.config(cell).plain()["encoder"]["position"]
 
 
-def everything(made: Plan) -> list[Any]:
-    return [
-        run
-        for cell in made.cells()
-        for run in (
-            *made.tuning(cell),
-            *made.confirming(cell, made.settings.study.settings()[0]),
-        )
-    ]
+def everything(made: Draft) -> list[Any]:
+    plan = resolve(made)
+    first = plan.protocol.tried[0]
+    cells = plan.cells()
+    return [run for cell in cells for run in (*plan.tuning(cell), *plan.confirming(cell, first))]
 
 
 def identities(*assignments: str) -> list[str]:
     """Identities of a plan of two arms and one task, for speed."""
     brief = ("study.arms=[rope, none]", "task=shift")
-    return [run.identity for run in everything(plan(*brief, *assignments))]
+    return [run.identity for run in everything(draft(*brief, *assignments))]
 
 
 def test_quick_is_the_protocol_that_its_text_promises() -> None:
-    made = plan()
+    made = draft()
     runs = everything(made)
 
     assert len(runs) == 2 * 6 * (3 + 8)
@@ -62,7 +59,7 @@ def test_quick_is_the_protocol_that_its_text_promises() -> None:
 
 
 def test_arms_differ_in_their_position_and_in_nothing_else() -> None:
-    made = plan()
+    made = draft()
     configs = [made.config(cell).model_dump() for cell in made.cells() if cell.task == "shift"]
 
     names = {config["encoder"].pop("position")["name"] for config in configs}
@@ -72,21 +69,21 @@ def test_arms_differ_in_their_position_and_in_nothing_else() -> None:
 
 
 def test_a_learned_table_gets_a_row_for_every_tested_index() -> None:
-    made = plan("evaluation.test_lengths=[16, 300]")
+    made = draft("evaluation.test_lengths=[16, 300]")
     [cell] = [cell for cell in made.cells() if (cell.arm, cell.task) == ("learned", "shift")]
 
     assert position_of(made, cell)["max_length"] == 300
 
 
 def test_a_learned_table_has_rows_for_empty_tokens_too() -> None:
-    made = plan("evaluation.test_lengths=[16, 30]", "task=duplicate", "study.arms=[learned]")
+    made = draft("evaluation.test_lengths=[16, 30]", "task=duplicate", "study.arms=[learned]")
 
     assert position_of(made, made.cells()[0])["max_length"] == 90
 
 
 def test_the_task_says_where_it_is_read_and_how_many_logits_a_place_needs() -> None:
     def encoder(task: str) -> Any:
-        made = plan(f"task={task}")
+        made = draft(f"task={task}")
         return made.config(made.cells()[0]).encoder
 
     before = encoder("{name: even_pairs, answer_at: prepended}")
@@ -104,33 +101,33 @@ def test_a_text_with_its_answers_needs_a_mask_that_does_not_look_ahead(mask: str
         "causal | window": "causal | window(radius=1)",
     }.get(mask, mask)
     with pytest.raises(ConfigError, match="unique_copy shows its answers later in the text"):
-        check_plan(plan("task=unique_copy", f"encoder.mask={mask}"))
+        check_draft(draft("task=unique_copy", f"encoder.mask={mask}"))
 
 
 @pytest.mark.parametrize("mask", ["causal", "causal & window(radius=3)"])
 def test_a_text_with_its_answers_is_fine_under_a_causal_mask(mask: str) -> None:
-    check_plan(plan("task={name: causal_copy, alphabet: 5}", f"encoder.mask={mask}"))
+    check_draft(draft("task={name: causal_copy, alphabet: 5}", f"encoder.mask={mask}"))
 
 
 def test_lengths_beyond_the_longest_of_a_task_are_refused() -> None:
     brief = ("task={name: unique_copy, alphabet: 20}", "encoder.mask=causal")
     with pytest.raises(ConfigError, match=r"from length 1 to 20; got 24"):
-        check_plan(plan(*brief, "evaluation.test_lengths=[16, 24]"))
+        check_draft(draft(*brief, "evaluation.test_lengths=[16, 24]"))
 
 
 def test_tuning_and_confirming_use_different_seeds() -> None:
-    made = plan()
-    cell = made.cells()[0]
+    made = resolve(draft("study.arms=[none]", "task=shift"))
+    [cell] = made.cells()
 
     tuned = {run.seed for run in made.tuning(cell)}
-    confirmed = {run.seed for run in made.confirming(cell, {})}
+    confirmed = {run.seed for run in made.confirming(cell, made.protocol.tried[0])}
 
     assert confirmed == set(range(8))
     assert tuned.isdisjoint(confirmed)
 
 
 def test_one_learning_rate_leaves_nothing_to_tune() -> None:
-    made = plan("study.learning_rates=[0.01]")
+    made = resolve(draft("study.learning_rates=[0.01]"))
 
     assert [run for cell in made.cells() for run in made.tuning(cell)] == []
 
@@ -165,7 +162,7 @@ def test_whatever_the_numbers_depend_on_changes_every_identity(assignment: str) 
 
 
 def test_a_stored_config_is_the_config_again() -> None:
-    made = plan("study.seeds=1", "study.learning_rates=[0.01]")
+    made = draft("study.seeds=1", "study.learning_rates=[0.01]")
     for run in everything(made):
         assert check_run(run.config).plain() == run.config
 
@@ -203,26 +200,26 @@ def test_a_changed_variant_of_the_user_is_another_run() -> None:
 )  # fmt: skip
 def test_a_plan_that_cannot_be_done_is_refused(assignment: str, told: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        check_plan(plan(assignment))
+        check_draft(draft(assignment))
 
     assert told in str(caught.value)
 
 
 def test_the_budgets_can_all_be_planned_and_ask_every_hypothesis() -> None:
     for budget in STUDY.budgets.values():
-        made = Plan(STUDY, gather(budget.settings))
-        check_plan(made)
+        made = Draft(STUDY, gather(budget.settings))
+        check_draft(made)
         assert asked(made) == list(made.settings.study.hypotheses)
 
 
-def of_panels(*panels: dict[str, Any], **study: Any) -> Plan:
+def of_panels(*panels: dict[str, Any], **study: Any) -> Draft:
     settings = {"arms": ["rope", "none"], "panels": list(panels), **study}
-    return Plan(STUDY, gather({**QUICK, "study": settings}))
+    return Draft(STUDY, gather({**QUICK, "study": settings}))
 
 
 def test_a_panel_has_the_arms_that_it_is_for() -> None:
     made = of_panels({"task": "shift"}, {"task": "reverse", "arms": ["none"]})
-    check_plan(made)
+    check_draft(made)
     assert [(cell.task, cell.arm) for cell in made.cells()] == [
         ("shift", "rope"),
         ("shift", "none"),
@@ -233,7 +230,7 @@ def test_a_panel_has_the_arms_that_it_is_for() -> None:
 def test_an_arm_of_a_panel_that_the_study_does_not_have_is_refused() -> None:
     made = of_panels({"task": "shift", "arms": ["rope", "nome"]})
     with pytest.raises(ConfigError, match=r"study\.panels\.0\.arms.*'nome'; did you mean 'none'"):
-        check_plan(made)
+        check_draft(made)
 
 
 def test_a_claim_about_an_arm_that_is_not_on_its_panel_is_not_asked() -> None:
@@ -247,7 +244,7 @@ def test_a_claim_about_an_arm_that_is_not_on_its_panel_is_not_asked() -> None:
 def test_what_is_measured_without_training_is_not_tuned() -> None:
     measured = {"label": "rank", "training": {"steps": 0}, "perform": {
         "name": "studies.measurements.rank_bottleneck:measure", "width": 2}}  # fmt: skip
-    made = of_panels({"task": "shift"}, measured, learning_rates=[1e-3, 3e-3])
+    made = resolve(of_panels({"task": "shift"}, measured, learning_rates=[1e-3, 3e-3]))
     tuned = {cell.task: len(list(made.tuning(cell))) for cell in made.cells()}
     assert tuned == {"shift": 2, "rank": 0}
 
@@ -259,6 +256,6 @@ def test_padded_batches_need_an_encoder_that_knows_padding(pad_id: int | None) -
     with pytest.raises(
         ConfigError, match=r"encoder\.pad_id: batches of several lengths are padded"
     ):
-        check_plan(plan("study.arms=[rope, none]", "task=shift", *words))
+        check_draft(draft("study.arms=[rope, none]", "task=shift", *words))
 
-    check_plan(plan("study.arms=[rope, none]", "task=shift", words[0], "encoder.pad_id=0"))
+    check_draft(draft("study.arms=[rope, none]", "task=shift", words[0], "encoder.pad_id=0"))

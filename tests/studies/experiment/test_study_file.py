@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from registry import ConfigError
-from studies.experiment.load_plan import ready
+from studies.experiment.draft import Draft
+from studies.experiment.load import Typed, load_draft
 from studies.experiment.overrides import gather
-from studies.experiment.plan import Plan
 from studies.experiment.study_file import read_study
-from studies.experiment.validate import plan_problems
+from studies.experiment.validate import draft_problems
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "my_study.yaml"
 
@@ -37,7 +37,7 @@ def test_the_example_is_a_study_whose_every_budget_can_be_done() -> None:
 
     assert (study.name, study.variables) == ("far_copies", ("encoder.position",))
     for budget in study.budgets:
-        ready(study, budget, {}, None, [], [])
+        load_draft(study, Typed(budget))
 
 
 def test_a_budget_is_laid_over_what_the_file_says() -> None:
@@ -55,9 +55,9 @@ def test_a_file_without_budgets_is_its_own(tmp_path: Path) -> None:
     study = read_study(written(tmp_path, MINE))
 
     assert list(study.budgets) == ["file"]
-    plan = Plan(study, gather(study.budgets["file"].settings))
-    assert plan_problems(plan) == []
-    assert [cell.arm for cell in plan.cells()] == ["1", "2"]
+    draft = Draft(study, gather(study.budgets["file"].settings))
+    assert draft_problems(draft) == []
+    assert [cell.arm for cell in draft.cells()] == ["1", "2"]
 
 
 def test_what_registers_parts_is_seen_from_the_file(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_what_registers_parts_is_seen_from_the_file(tmp_path: Path) -> None:
     [
         (
             "queston: what?",
-            "mine.yaml:11: queston: unknown key 'queston'; did you mean",
+            "mine.yaml:11:1: queston: unknown key 'queston'; did you mean",
         ),
         ("name: 3", "name: name is a text; got 3"),
         ("variable: position", "a variable is a dotted key such as encoder.position"),
@@ -106,7 +106,7 @@ def test_what_is_wrong_with_settings_is_told_with_the_file_and_with_the_arms(
     study = read_study(written(tmp_path, text))
 
     with pytest.raises(ConfigError) as caught:
-        ready(study, "file", {}, None, [], ["evaluation.examples=0"])
+        load_draft(study, Typed("file", assignments=["evaluation.examples=0"]))
 
     told = str(caught.value)
     assert "training.stepps: unknown key 'stepps'" in told
@@ -116,11 +116,11 @@ def test_what_is_wrong_with_settings_is_told_with_the_file_and_with_the_arms(
 
 def test_a_slip_in_a_hypothesis_is_refused_and_a_choice_of_arms_is_not(tmp_path: Path) -> None:
     study = read_study(written(tmp_path, MINE))
-    ready(study, "file", {"only": ["1"]}, None, [], [])
+    load_draft(study, Typed("file", options={"only": ["1"]}))
 
     slip = read_study(written(tmp_path, MINE.replace("panel: shift", "panel: shfit")))
     with pytest.raises(ConfigError, match=r"\(deeper\): no panel 'shfit' in .*mean 'shift'\?"):
-        ready(slip, "file", {}, None, [], [])
+        load_draft(slip, Typed("file"))
 
 
 def test_a_source_is_told_to_readers(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_what_follows_from_a_wrong_key_alone_is_not_told(tmp_path: Path) -> None
     )
 
     with pytest.raises(ConfigError) as caught:
-        ready(study, "file", {}, None, [], [])
+        load_draft(study, Typed("file"))
 
     [problem] = caught.value.problems
     assert (problem.key, problem.nearest) == ("study.panels.0.labell", "label")
@@ -195,8 +195,10 @@ def test_a_budget_that_is_not_asked_for_is_checked_too(tmp_path: Path) -> None:
     text = MINE + "budgets: {quick: {}, big: {study: {seedz: 3}}}\n"
     study = read_study(written(tmp_path, text))
 
-    with pytest.raises(ConfigError, match=r"mine.yaml:\d+: budgets.big.study.seedz: unknown key"):
-        ready(study, "quick", {}, None, [], [])
+    with pytest.raises(
+        ConfigError, match=r"mine.yaml:\d+:\d+: budgets.big.study.seedz: unknown key"
+    ):
+        load_draft(study, Typed("quick"))
 
 
 def test_a_dotted_root_is_told_as_it_is_written_here(tmp_path: Path) -> None:
@@ -207,8 +209,10 @@ def test_a_dotted_root_is_told_as_it_is_written_here(tmp_path: Path) -> None:
 def test_a_missing_key_is_told_with_the_file_that_lacks_it(tmp_path: Path) -> None:
     study = read_study(written(tmp_path, MINE.replace(', against: "1"', "")))
 
-    with pytest.raises(ConfigError, match=r"mine.yaml:\d+: study.hypotheses.0.against: this key"):
-        ready(study, "file", {}, None, [], [])
+    with pytest.raises(
+        ConfigError, match=r"mine.yaml:\d+:\d+: study.hypotheses.0.against: this key"
+    ):
+        load_draft(study, Typed("file"))
 
 
 def test_a_cell_of_a_crossed_design_that_is_spelled_otherwise_is_named(tmp_path: Path) -> None:
@@ -218,4 +222,4 @@ def test_a_cell_of_a_crossed_design_that_is_spelled_otherwise_is_named(tmp_path:
     ))  # fmt: skip
 
     with pytest.raises(ConfigError, match=r"no arm '2 x pre' in .*; did you mean '2 × pre'\?"):
-        ready(read_study(written(tmp_path, text)), "file", {}, None, [], [])
+        load_draft(read_study(written(tmp_path, text)), Typed("file"))

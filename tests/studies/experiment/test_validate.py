@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from registry import ConfigError
-from studies.experiment.load_plan import ready
+from studies.experiment.load import Typed, load_draft
 from studies.experiment.study_file import read_study
 
 FILE = """
@@ -34,12 +34,12 @@ def told(folder: Path, text: str) -> list[str]:
 
     def read() -> None:
         study = read_study(file)
-        ready(study, study.default_budget, {}, None, study.plugins, [])
+        load_draft(study, Typed())
 
     with pytest.raises(ConfigError) as caught:
         read()
     problems = [str(problem).replace(f"{folder}/", "") for problem in caught.value.problems]
-    return [re.sub(r"(?<=^mine\.yaml):\d+", "", problem) for problem in problems]
+    return [re.sub(r"(?<=^mine\.yaml)(:\d+)+", "", problem) for problem in problems]
 
 
 def one_told(folder: Path, was: str, slip: str) -> str:
@@ -182,7 +182,7 @@ def test_the_metrics_of_probes_may_be_asked_and_slips_of_them_are_told(
     text = FILE.replace("[8, 16]}", f"[8, 16], probes: [{probe}]}}")
     file = tmp_path / "right.yaml"
     file.write_text(text.replace("lengths: [16]", f"lengths: [16], metric: '{known}'"))
-    ready(read_study(file), "file", {}, None, [], [])
+    load_draft(read_study(file), Typed("file"))
 
     (line,) = told(tmp_path, text.replace("lengths: [16]", "lengths: [16], metric: skil"))
     assert "no run has the metric 'skil'; measured are" in line
@@ -194,7 +194,7 @@ def test_an_arm_that_was_typed_may_be_the_slip_of_one_that_is_declared(tmp_path:
     arms = "arms: {slow_turning: {encoder.position: {name: rope, theta: 9.0}}, none: }"
     file.write_text(FILE.replace(ARMS, arms).replace(HYPOTHESIS, ""))
     with pytest.raises(ConfigError) as caught:
-        ready(read_study(file), "file", {"only": ["slow_turing"]}, None, [], [])
+        load_draft(read_study(file), Typed("file", options={"only": ["slow_turing"]}))
     (problem,) = caught.value.problems
     assert (problem.key, problem.item, problem.inside) == ("--arms", "slow_turing", "")
     assert (problem.nearest, problem.file) == ("slow_turning", None)
@@ -220,7 +220,7 @@ def test_a_slip_is_told_with_its_line(
     file = tmp_path / "mine.yaml"
     file.write_text(FILE.replace(was, slip, 1))
     with pytest.raises(ConfigError) as caught:
-        ready(read_study(file), "file", {}, None, (), [])
+        load_draft(read_study(file), Typed("file"))
     assert [problem.line for problem in caught.value.problems] == [line]
 
 

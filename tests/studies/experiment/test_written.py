@@ -7,7 +7,7 @@ import pytest
 
 from registry.errors import Problem
 from studies.experiment.overlays import Layer
-from studies.experiment.overrides import as_written, holds, without
+from studies.experiment.overrides import at_origin, holds, without
 
 DATA: dict[str, Any] = {"a": {"b": [{"c": 1}, {"d": 2}], "x.y": {"z": 3}}, "e": 4}
 
@@ -48,7 +48,7 @@ def test_the_uppermost_layer_that_says_a_key_is_told() -> None:
     told = [
         (one.key, one.file)
         for key in ("study.panels.0.task.k", "training.steps", "training.clip", "elsewhere")
-        for one in [as_written(Problem(key, "wrong"), layers)]
+        for one in [at_origin(Problem(key, "wrong"), layers)]
     ]
 
     assert told == [

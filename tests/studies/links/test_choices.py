@@ -1,12 +1,14 @@
 """Which links are chosen, on rows that can be checked by eye."""
 
+from typing import get_args
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from studies.links.choices import BY_NUMBER, CHOICES, Choice, Rows, choose
+from studies.links.choices import BY_NUMBER, Choice, Rows, choose
 
 SEE_ALL = "11111111"
 
@@ -121,5 +123,5 @@ def test_keeping_is_cutting_all_the_rest(rows: Rows, seed: int) -> None:
 
 def test_doses_are_those_choices_that_a_number_changes() -> None:
     few, many = (row([0.2, 0.15, 0.15, *[0.1] * 5], "00010000", count=n) for n in (1, 4))
-    changed = {one for one in CHOICES if chosen(one, few) != chosen(one, many)}
+    changed = {one for one in get_args(Choice) if chosen(one, few) != chosen(one, many)}
     assert changed == set(BY_NUMBER)

@@ -9,10 +9,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from registry import build_encoder, isolated, register
-from studies.links.bench import Bench, Scope, ask
 from studies.links.choices import Choice, choose
 from studies.links.cutting import run_cut
-from studies.links.effects import measure
+from studies.links.effects import Bench, Scope, ask, measure
 from studies.tasks.task import Task
 from studies.training.outcome import Outcome, Work
 from studies.training.settings import check_run, task_of

@@ -2,12 +2,15 @@
 
 import re
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from store.aggregate import Interval
+from store.results import Results
 from studies.cli.named import published_app
+from studies.experiment.plan import latest_plan
 from studies.published.comparison import Ours, Pair
 from studies.published.printing import MARK, around, interval_text, number, paper, verdict
 from studies.published.table import Cell, load, names
@@ -110,11 +113,5 @@ def test_a_table_runs_from_end_to_end_once(
     assert len(numbers) == 4
     assert all(one in first for one in numbers)
 
-    from store.results import Results
-    from studies.cli.recall import plan_behind
-
-    results = Results(f"sqlite:///{tmp_path / 'mine.db'}")
-    plan = plan_behind("xiong_2020", results)
-    results.close()
-    assert plan.study.show is not None
-    assert plan.settings.study.seeds == 2
+    with closing(Results(f"sqlite:///{tmp_path / 'mine.db'}")) as results:
+        assert latest_plan(results, "xiong_2020").protocol.seeds == 2

@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
-from studies.cli.command import read_plan
-from studies.experiment.plan import Plan
+from studies.experiment.draft import Draft
+from studies.experiment.load import Typed, load_draft
 from studies.extrapolation import STUDY
 from studies.published import load
 
@@ -13,16 +13,16 @@ TABLE = load("ruoss_2023")
 
 
 @cache
-def planned(budget: str) -> Plan:
-    return read_plan(STUDY, ["--budget", budget])
+def planned(budget: str) -> Draft:
+    return load_draft(STUDY, Typed(budget))
 
 
 def test_the_whole_protocol_is_that_of_the_published_table() -> None:
     """Every setting that both name; lengths start where even pairs has a question."""
     assert TABLE.protocol is not None
     published = TABLE.protocol.settings
-    plan = planned("paper")
-    config = plan.config(plan.cell("even_pairs", "sinusoidal"))
+    draft = planned("paper")
+    config = draft.config(draft.cell("even_pairs", "sinusoidal"))
     ours = config.plain()
 
     for key, value in published["training"].items():
@@ -35,17 +35,17 @@ def test_the_whole_protocol_is_that_of_the_published_table() -> None:
         chosen = published["encoder"][key]
         name = chosen if isinstance(chosen, str) else chosen["name"]
         assert ours["encoder"][key]["name"] == name
-    assert plan.settings.study.seeds == published["study"]["seeds"]
-    rates = [one["training.learning_rate"] for one in plan.settings.study.settings()]
+    assert draft.settings.study.seeds == published["study"]["seeds"]
+    rates = [one["training.learning_rate"] for one in draft.settings.study.settings()]
     assert rates == published["study"]["learning_rates"]
 
 
 @pytest.mark.parametrize(("budget", "below"), [("standard", 512), ("paper", 2048)])
 def test_random_positions_are_drawn_as_far_as_the_budget_says(budget: str, below: int) -> None:
-    plan = planned(budget)
+    draft = planned(budget)
 
     for arm in ("randomized_sinusoidal", "randomized_rope", "randomized_transformer_xl"):
-        encoder = plan.config(plan.cell("even_pairs", arm)).encoder
+        encoder = draft.config(draft.cell("even_pairs", arm)).encoder
         assert encoder is not None
         options = encoder.position.options()
         assert options["max_length"] == below
@@ -55,8 +55,8 @@ def test_random_positions_are_drawn_as_far_as_the_budget_says(budget: str, below
 def test_standard_scales_what_it_says_it_scales() -> None:
     import studies.published.ruoss_protocol as protocol
 
-    plan = planned("standard")
-    config = plan.config(plan.cell("even_pairs", "rope"))
+    draft = planned("standard")
+    config = draft.config(draft.cell("even_pairs", "rope"))
     assert config.encoder is not None
     told = " ".join((protocol.__doc__ or "").split())
     for what in (

@@ -8,8 +8,8 @@ from registry import UnknownNameError
 from registry.build import build_encoder
 from studies.cli.named import typed_table
 from studies.execution.preview import preview
-from studies.experiment.load_plan import ready
-from studies.experiment.validate import plan_problems
+from studies.experiment.load import Typed, load_draft
+from studies.experiment.validate import draft_problems
 from studies.published import load, names, study_of
 from studies.published.study import differences, shown
 
@@ -31,19 +31,19 @@ BUDGETS = [
 
 @pytest.mark.parametrize(("name", "budget"), BUDGETS)
 def test_every_budget_is_a_plan_without_problems(name: str, budget: str) -> None:
-    plan = ready(study_of(name), budget, {}, None, (), ())
-    assert plan.cells()
-    assert not plan_problems(plan)
+    draft = load_draft(study_of(name), Typed(budget))
+    assert draft.cells()
+    assert not draft_problems(draft)
     table = load(name)
-    assert set(plan.labels()) <= set(table.runnable_rows())
-    assert set(plan.arms) <= set(table.runnable_arms())
+    assert set(draft.labels()) <= set(table.runnable_rows())
+    assert set(draft.arms) <= set(table.runnable_arms())
 
 
 @pytest.mark.parametrize("name", names())
 def test_every_arm_builds(name: str) -> None:
-    plan = ready(study_of(name), "smoke", {}, None, (), ())
-    for cell in plan.cells():
-        config = plan.config(cell)
+    draft = load_draft(study_of(name), Typed("smoke"))
+    for cell in draft.cells():
+        config = draft.config(cell)
         if config.encoder is not None:
             assert build_encoder(config.encoder).config.d_model == config.encoder.d_model
 
@@ -52,21 +52,23 @@ def test_every_arm_builds(name: str) -> None:
     "name", [pytest.param(name, marks=marks(name, "paper")) for name in names()]
 )
 def test_a_call_by_the_paper_differs_in_nothing_but_what_the_table_says(name: str) -> None:
-    plan = ready(study_of(name), "paper", {}, None, (), ())
-    assert differences(load(name), plan) == []
+    draft = load_draft(study_of(name), Typed("paper"))
+    assert differences(load(name), draft) == []
 
 
 def test_what_a_budget_changes_is_said() -> None:
-    plan = ready(study_of("peluche_2023"), "quick", {"seeds": 3}, None, (), ())
-    told = differences(load("peluche_2023"), plan)
+    draft = load_draft(study_of("peluche_2023"), Typed("quick", options={"seeds": 3}))
+    told = differences(load("peluche_2023"), draft)
     assert "training.batch_size: 128 here, 512 there" in told
     assert "study.seeds: 3 here, 5 there" in told
     assert not any("d_model" in one for one in told)
 
 
 def test_rows_and_arms_that_are_left_out_are_said() -> None:
-    plan = ready(study_of("ruoss_2023", ["even_pairs"]), "paper", {"only": ["rope"]}, None, (), ())
-    rows, columns = differences(load("ruoss_2023"), plan)
+    draft = load_draft(
+        study_of("ruoss_2023", ["even_pairs"]), Typed("paper", options={"only": ["rope"]})
+    )
+    rows, columns = differences(load("ruoss_2023"), draft)
     assert "bucket_sort" in rows
     assert "even_pairs" not in rows
     assert columns.startswith("columns not run in this call: none, sin_cos")
@@ -76,7 +78,7 @@ def test_a_plan_says_what_differs_from_the_source_before_anything_is_run(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     study = study_of("xiong_2020")
-    preview(ready(study, "smoke", {}, None, (), ()), f"sqlite:///{tmp_path}/none.db", 1)
+    preview(load_draft(study, Typed("smoke")), f"sqlite:///{tmp_path}/none.db", 1)
     said = capsys.readouterr().out
     assert f"Different from the source, {load('xiong_2020').source}:\n" in said
     assert "\n- Theirs is an encoder-decoder" in said
@@ -86,7 +88,7 @@ def test_a_plan_says_what_differs_from_the_source_before_anything_is_run(
 
 def test_what_is_not_verified_is_said_before_anything_is_run() -> None:
     study = study_of("ruoss_2023")
-    lines = study.notes(ready(study, "smoke", {}, None, (), ()))
+    lines = study.notes(load_draft(study, Typed("smoke")))
     assert "- training.steps: 5 here, 2,000,000 there" in lines
     assert "- encoder.dropout.sublayer: 0.0 here, 0.1 there" in lines
     assert lines[-1].startswith("† not verified at its source: The values, and the numbers")

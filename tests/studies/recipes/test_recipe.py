@@ -4,14 +4,14 @@ import pytest
 
 from registry.errors import UnknownNameError
 from studies.experiment.contrasts import why_not_asked
-from studies.experiment.load_plan import ready
-from studies.experiment.plan import Plan
+from studies.experiment.draft import Draft
+from studies.experiment.load import Typed, load_draft
 from studies.recipes import RECIPES, claim_of
 from tests.messages import Messages
 
 
-def planned(name: str, budget: str) -> Plan:
-    return ready(RECIPES.read(name), budget, {}, None, [], [])
+def planned(name: str, budget: str) -> Draft:
+    return load_draft(RECIPES.read(name), Typed(budget))
 
 
 def test_there_are_recipes() -> None:
@@ -22,14 +22,14 @@ def test_there_are_recipes() -> None:
 @pytest.mark.parametrize("name", RECIPES.names())
 def test_a_recipe_is_a_study_of_its_name_whose_claims_can_be_asked(name: str) -> None:
     """Every arm on every panel fits, one thing changes in each contrast, enough seeds decide."""
-    plan = planned(name, "quick")
+    draft = planned(name, "quick")
 
-    assert (plan.study.name, plan.study.program) == (name, f"python -m studies.recipes {name}")
-    claims = plan.settings.study.hypotheses
+    assert (draft.study.name, draft.study.program) == (name, f"python -m studies.recipes {name}")
+    claims = draft.settings.study.hypotheses
     assert claims
-    assert [why_not_asked(plan, claim) for claim in claims] == [""] * len(claims)
-    assert {claim.arm for claim in claims} | {claim.against for claim in claims} <= set(plan.arms)
-    assert plan.settings.study.seeds >= 5
+    assert [why_not_asked(draft, claim) for claim in claims] == [""] * len(claims)
+    assert {claim.arm for claim in claims} | {claim.against for claim in claims} <= set(draft.arms)
+    assert draft.settings.study.seeds >= 5
 
 
 @pytest.mark.parametrize("name", RECIPES.names())
@@ -50,14 +50,14 @@ def test_smoke_is_short_and_standard_has_more_seeds() -> None:
     )
 
     steps = [
-        [plan.config(cell).training.steps for cell in plan.cells()]
-        for plan in (smoke, quick, standard)
+        [draft.config(cell).training.steps for cell in draft.cells()]
+        for draft in (smoke, quick, standard)
     ]
     assert max(steps[0]) < 10
     assert steps[1] == steps[2]
-    assert [plan.settings.study.seeds for plan in (smoke, quick, standard)] == [2, 5, 16]
+    assert [draft.settings.study.seeds for draft in (smoke, quick, standard)] == [2, 5, 16]
     # What a panel changes holds in every budget.
-    assert [plan.config(plan.cells()[-1]).encoder.n_layers for plan in (smoke, quick)] == [6, 6]  # type: ignore[union-attr]
+    assert [draft.config(draft.cells()[-1]).encoder.n_layers for draft in (smoke, quick)] == [6, 6]  # type: ignore[union-attr]
 
 
 def test_an_unknown_recipe_is_told_with_the_nearest(messages: Messages) -> None:

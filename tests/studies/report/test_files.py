@@ -12,13 +12,14 @@ from store.errors import StoreError
 from studies.analysis import Verdict
 from studies.analysis.choice import Tried
 from studies.experiment.hypothesis import Hypothesis
+from studies.experiment.resolve import cited
 from studies.experiment.study import Line
 from studies.report.files import write_report
 from studies.report.findings import Findings
 from studies.report.methods import latex_table, methods
 from studies.report.numbers import mismatches, read_numbers
 from studies.report.page import html_page, markdown_page
-from studies.report.provenance import cited, known
+from studies.report.provenance import known
 from tests.studies.made_up import findings, further, task
 
 CLAIM = Hypothesis("further", "RoPE <b>reaches</b> further.", "rope", "learned", "shift", (32, 64))

@@ -1,5 +1,6 @@
 """One page over several studies, from result sets whose verdicts are known."""
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,15 @@ from typing import Any
 import pytest
 
 from registry.errors import ConfigError
-from store import Ledger, PlannedRun
+from store import Ledger
 from store.errors import StoreError
+from studies import attention_numerics
 from studies.analysis import Verdict
+from studies.execution.scheduler import Scheduler
+from studies.execution.trials import Trials
 from studies.experiment.hypothesis import Hypothesis
+from studies.experiment.load import Typed, load_draft
+from studies.experiment.resolve import resolve
 from studies.report import overview
 from studies.report.figures import effects
 from studies.report.findings import Findings
@@ -128,13 +134,13 @@ def test_the_command_leaves_out_where_it_was_stored() -> None:
 
 def a_database(file: Path) -> str:
     url = f"sqlite:///{file}"
-    ledger = Ledger.create(url)
-    [number] = ledger.plan(
-        [PlannedRun("attention_numerics", "float32", "sdpa", "confirm", 0, {}, "x", None, "x", 0)]
-    )
-    claim = ledger.claim("reader", [number])
-    assert claim is not None
-    ledger.finish(claim, "done")
+    with closing(Ledger.create(url)) as ledger:
+        plan = resolve(load_draft(attention_numerics.STUDY, Typed("smoke")))
+        scheduler = Scheduler(plan, ledger, Trials(url))
+        scheduler.advance()
+        claim = ledger.claim("reader", scheduler.ids())
+        assert claim is not None
+        ledger.finish(claim, "done")
     return url
 
 
@@ -142,8 +148,8 @@ def test_the_studies_of_a_database_are_found_with_what_is_missing(tmp_path: Path
     url = a_database(tmp_path / "one.db")
     [entry] = entries([url])
     assert entry.findings.study == "attention_numerics"
-    assert entry.budget == "unknown"
-    assert f"Unfinished: 0 of {entry.expected} runs" in entry.basis
+    assert entry.budget == "smoke"
+    assert entry.expected == 8 * 6 * 2  # arms, kinds of numbers, seeds
     assert entries([url], wanted=["another"]) == []
 
 

@@ -65,7 +65,6 @@ def edit(file: Path) -> None:
         "variants/feedforwards/feedforward.py",
         "variants/masks/window.py",
         "variants/masks/mask.py",
-        "variants/masks/_combinations.py",
         "variants/attentions/chunked.py",
         "variants/attentions/_softmax.py",
         "variants/initializers/xavier.py",

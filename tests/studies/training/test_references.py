@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from registry import ConfigError
+from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
-from studies.experiment.plan import Plan
+from studies.experiment.resolve import resolve
 from studies.experiment.study import Budget, Study
-from studies.experiment.validate import check_plan
+from studies.experiment.validate import check_draft
 from studies.seeds import Seeds
 from studies.training.execute import execute
 from studies.training.models import build_model
@@ -109,10 +110,10 @@ def test_another_source_of_a_function_is_another_run(tmp_path: Path) -> None:
             "study": {"arms": {"only": {"perform": {"power": 2}}}, "panels": [{"label": "p"}]},
         }
         study = Study("s", "?", "?", (), {"own": Budget("", {})})
-        plan = Plan(study, gather(settings))
-        check_plan(plan)
-        [cell] = plan.cells()
-        [run, *_] = plan.confirming(cell, {})
+        draft = Draft(study, gather(settings))
+        check_draft(draft)
+        [cell] = draft.cells()
+        [run, *_] = resolve(draft).confirming(cell, {})
         assert run.steps == 0
         return next(iter(run.provenance["plugin_parts"].values()))
 

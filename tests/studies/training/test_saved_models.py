@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ import studies
 from registry import ConfigError, isolated
 from registry.plugins import load as load_plugin
 from store import Results, StoreError
+from studies.experiment.resolve import resolve
 from studies.training.execute import execute
 from studies.training.settings import check_run
 from tests.messages import Messages
-from tests.studies.stored_models import Desk, copied, done_in, plan
+from tests.studies.stored_models import Desk, copied, done_in, draft, plan
 
 PART = """
 from registry import register
@@ -156,8 +158,7 @@ def test_a_plug_in_may_have_moved_but_not_changed(messages: Messages, tmp_path: 
     file.write_text(PART)
     with isolated():
         plugin = load_plugin(str(file))
-        made = plan(arms=["moving"], seeds=1)
-        made.provenance["plugins"] = [vars(plugin)]
+        made = resolve(replace(draft(arms=["moving"], seeds=1), plugins=(vars(plugin),)))
         [run] = desk.do(made)
     moved = file.rename(tmp_path / "elsewhere.py")
 

@@ -1,22 +1,25 @@
 """Learning rates, against their formulas worked by hand."""
 
 import math
+from typing import get_args
 
 import pytest
 
-from studies.training.schedules import SCHEDULES, Schedule, rate_at
+from studies.training.loop import rate_at
+from studies.training.settings import Schedule, Training
+
+SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
 
 
 def rate(step: int, schedule: Schedule, warmup_steps: int = 10, final_rate: float = 0.1) -> float:
-    return rate_at(
-        step,
-        schedule=schedule,
-        learning_rate=2.0,
+    training = Training(
         steps=110,
+        learning_rate=2.0,
+        schedule=schedule,
         warmup_steps=warmup_steps,
         final_rate=final_rate,
-        d_model=64,
     )
+    return rate_at(step, training, d_model=64)
 
 
 @pytest.mark.parametrize("schedule", ["constant", "linear", "cosine"])
@@ -55,14 +58,8 @@ def test_no_step_is_at_rate_zero(schedule: Schedule, warmup_steps: int) -> None:
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_training_of_one_step_has_a_rate(schedule: Schedule) -> None:
-    found = rate_at(
-        1,
-        schedule=schedule,
-        learning_rate=0.1,
-        steps=1,
-        warmup_steps=0,
-        final_rate=0.5,
-        d_model=16,
+    training = Training(
+        steps=1, learning_rate=0.1, schedule=schedule, warmup_steps=0, final_rate=0.5
     )
 
-    assert 0 < found <= 0.1
+    assert 0 < rate_at(1, training, d_model=16) <= 0.1

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studies.experiment.pareto import Direction, front
+from studies.experiment.search import Direction, front
 
 AIMS: list[Direction] = ["maximize", "minimize"]
 PLACES = st.sampled_from([0.0, 0.5, 1.0, 2.0])

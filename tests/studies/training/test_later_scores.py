@@ -13,10 +13,10 @@ from store.records import Run
 from studies.analysis.gather import results_of
 from studies.analysis.printing import print_answer
 from studies.analysis.verdicts import verdicts
-from studies.experiment.freeze import frozen_for, protocol_of
+from studies.experiment.freeze import frozen_for
 from studies.seeds import Seeds
 from studies.training.evaluation import MEASURES
-from studies.training.posthoc import Asked, add_later_scores, measure
+from studies.training.saved_models import Asked, add_later_scores, measure
 from tests.messages import Messages
 from tests.studies.stored_models import Desk, copied, done_in, plan
 
@@ -99,7 +99,7 @@ def test_what_is_added_later_is_shown_apart_and_decides_nothing(tmp_path: Path) 
     panel = {"task": {"name": "shift", "k": 1, "alphabet": 3}}
     made = plan(panels=[{**panel, "evaluation": {"test_lengths": [10]}}], hypotheses=[claim])
     desk = Desk(tmp_path)
-    kept = desk.ledger.freeze("tiny", protocol_of(made), [])
+    kept = desk.ledger.freeze("tiny", made.frozen, [])
     ids = [run.id for run in desk.do(made)]
 
     def answered() -> tuple[str, str, str]:
