@@ -213,8 +213,13 @@ def vectors(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
-def gradients(encoder: Any, out: Tensor) -> dict[str, Tensor]:
+def slopes(out: Tensor, *inputs: Tensor, seed: int = 7) -> tuple[Tensor, ...]:
     """The gradients of a loss in which every number of the output has its own weight."""
+    return torch.autograd.grad((out * vectors(*out.shape, seed=seed)).sum(), inputs)
+
+
+def gradients(encoder: Any, out: Tensor) -> dict[str, Tensor]:
+    """Those of the parameters, by path, for a loss that weighs each number of a sample."""
     encoder.zero_grad()
     (out * vectors(*out.shape[1:], seed=5).to(out.dtype)).sum().backward()
     parameters = dict(encoder.named_parameters())
