@@ -21,7 +21,7 @@ from registry.conformance.checks import (
     require_same,
 )
 from registry.conformance.subject import DIMS, WIDTH, Subject, slopes, vectors
-from registry.options import options_of
+from registry.registry import options_of
 from variants.norms.layernorm import LayerNorm
 
 
