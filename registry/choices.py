@@ -1,6 +1,7 @@
 """Choices: a part named in a config, with options checked against its constructor."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from functools import cache, partial
 from inspect import formatannotation
 from types import UnionType
@@ -164,18 +165,8 @@ def build_mask(chosen: Choice) -> Any:
     """
     if not chosen.name.isidentifier():
         return _build(MaskExpression(chosen.name))
-    try:
+    with _refusals(chosen):
         return registry_of("mask")[chosen.name](**chosen.options())
-    except Exception as error:
-        raise _refusal(error, chosen) from error
-
-
-def _refusal(error: Exception, chosen: Choice) -> ConfigError:
-    """A part says what it refuses by a ValueError; anything else is a fault of the part."""
-    fault = (
-        "" if isinstance(error, ValueError) else f"{chosen.name} fails: {type(error).__name__}: "
-    )
-    return ConfigError([Problem("", f"{fault}{error}", str(chosen), cause=error)])
 
 
 def build_part(kind: str, chosen: Choice, *given: Any) -> Any:
@@ -184,26 +175,31 @@ def build_part(kind: str, chosen: Choice, *given: Any) -> Any:
     Raises:
         ConfigError: If the part refuses its options.
     """
+    from torch import nn
+
     options = {
         key: build_part(_kind_of(value), value, given[0]) if isinstance(value, Choice) else value
         for key, value in chosen.options().items()
     }
+    with _refusals(chosen):
+        part = registry_of(kind)[chosen.name](*given, **options)
+        if isinstance(part, nn.Module) and "_modules" not in vars(part):
+            own = type(part).__qualname__
+            raise TypeError(f"{own}.__init__ must call super().__init__ first")
+        return part
+
+
+@contextmanager
+def _refusals(chosen: Choice) -> Generator[None]:
+    """A part says what it refuses by a ValueError; anything else is a fault of the part."""
     try:
-        return _whole(registry_of(kind)[chosen.name](*given, **options))
+        yield
     except ConfigError:
         raise
     except Exception as error:
-        raise _refusal(error, chosen) from error
-
-
-def _whole(part: Any) -> Any:
-    """The part, unless a constructor of its own has left out that of `nn.Module`."""
-    from torch import nn
-
-    if isinstance(part, nn.Module) and "_modules" not in vars(part):
-        own = type(part).__qualname__
-        raise TypeError(f"{own}.__init__ must call super().__init__ first")
-    return part
+        fault = f"{chosen.name} fails: {type(error).__name__}: "
+        rule = f"{'' if isinstance(error, ValueError) else fault}{error}"
+        raise ConfigError([Problem("", rule, str(chosen), cause=error)]) from error
 
 
 def _kind_of(chosen: Choice) -> str:

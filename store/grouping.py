@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Float, Select, case, exists, func, select
 from sqlalchemy import cast as sql_cast
@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from store.aggregate import Held, held, mean_of, t_interval
 from store.configs import leaves_of, option_key, varying
-from store.errors import StoreError, nearest
+from store.errors import require_known
 from store.metrics import metric_of
 from store.models import ConfigRow, RunRow, ScoreRow
 from store.records import FINISHED, MEASURED, Cost, Failure, Reach, Summary
@@ -32,22 +32,23 @@ from store.where import (
 
 CELL = ("study", "task", "arm")
 SPLIT_METRIC = ("split", "metric")
+LEVEL = 0.95
+METHOD = "t, 95 %"
+SPENT = ("parameters", "steps", "wall_seconds", "cpu_seconds")
 
 Cell = tuple[str, str, str]
 Source = tuple[Cell, int]
 Key = tuple[tuple[Any, ...], str, str]
+Values = tuple[float | None, ...]
+# Configs share seeds and lengths as a rule, so what is cut here serves for many of them.
+Places = slice | list[int]
+Columns = Mapping[str, ColumnElement[Any]]
+
 GROUPED = {
     name: column
     for name, column in (RUN_COLUMNS | SCORE_COLUMNS).items()
     if name not in ("id", "value", "run_id", "n", "correct")
 }
-
-
-Values: TypeAlias = tuple[float | None, ...]
-
-
-# Configs share seeds and lengths as a rule, so what is cut here serves for many of them.
-Places: TypeAlias = slice | list[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +61,6 @@ class Seeds:
     def distinct(self) -> bool:
         """Does no seed occur twice?"""
         return len(set(self.numbers)) == len(self.numbers)
-
-    def fit(self, other: "Seeds") -> bool:
-        """Tell whether others are the same seeds in the same order."""
-        return self is other or self.numbers == other.numbers
 
     @cached_property
     def order(self) -> list[int]:
@@ -116,8 +113,11 @@ def grouped(session: Session, selection: Selection, by: Sequence[str]) -> dict[K
         StoreError: If something is named that scores cannot be grouped by.
     """
     of_config = {name: _config_values(session, name) for name in by if name not in GROUPED}
+    # What a single value is asked for need not be read again and again.
     fixed: dict[str, Any] = {
-        name: selection.match[name] for name in SPLIT_METRIC if _is_one(selection, name)
+        name: selection.match[name]
+        for name in SPLIT_METRIC
+        if isinstance(selection.match.get(name), str)
     }
     wanted = [name for name in dict.fromkeys([*SPLIT_METRIC, *by]) if name in GROUPED]
     columns = {name: GROUPED[name] for name in wanted if name not in {*CELL, *fixed}}
@@ -153,7 +153,7 @@ def _uncollected() -> Generator[None]:
 
 
 def _parts(
-    session: Session, selection: Selection, columns: Mapping[str, ColumnElement[Any]]
+    session: Session, selection: Selection, columns: Columns
 ) -> Iterator[tuple[Source, list[Part], Values]]:
     """Read each cell and config, how its values are cut into groups, and the values."""
 
@@ -166,6 +166,11 @@ def _parts(
         # Configs share seeds and lengths as a rule, and so the text of these arrays.
         alike = (each if isinstance(each, str) else tuple(each) for each in (seeds, *keys))
         yield ((study, task, arm), config), cut_alike(*alike), tuple(_array(values))
+
+
+def _array(value: Any) -> Any:
+    """The values of an array, of which SQLite gives the JSON text."""
+    return json.loads(value) if isinstance(value, str) else value
 
 
 def _sorted(found: Mapping[Key, Group]) -> dict[Key, Group]:
@@ -216,37 +221,22 @@ def _mixed(
     return fields + sorted({name for (_, name), values in seen.items() if len(values) > 1})
 
 
-def _is_one(selection: Selection, name: str) -> bool:
-    """Does a selection ask for a single value, which then need not be read again and again?"""
-    return isinstance(selection.match.get(name), str)
-
-
-def _array(value: Any) -> Any:
-    """The values of an array, of which SQLite gives the JSON text."""
-    return json.loads(value) if isinstance(value, str) else value
-
-
 def _config_values(session: Session, name: str) -> dict[int, Any]:
     """What a kind or a dotted key is in each config."""
-    if name not in KINDS and name not in known_keys(session):
-        known = {*GROUPED, *KINDS, *known_keys(session)}
-        raise StoreError(f"scores cannot be grouped by {name!r}; {nearest(name, known)}")
+    if name not in KINDS:
+        keys = known_keys(session)
+        known = {*GROUPED, *KINDS, *keys}
+        require_known(name, known, f"scores cannot be grouped by {name!r}")
     value = kind_value(name) if name in KINDS else whole_value(name)
-    rows = session.execute(select(ConfigRow.id, value))
-    return {number: _hashable(found) for number, found in rows}
-
-
-def _hashable(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict) else value
+    return {
+        number: json.dumps(found) if isinstance(found, list | dict) else found
+        for number, found in session.execute(select(ConfigRow.id, value))
+    }
 
 
 def _rank(value: Any) -> tuple[bool, bool, Any]:
     """Numbers before text before what lacks."""
     return value is None, isinstance(value, str), 0 if value is None else value
-
-
-Columns = Mapping[str, ColumnElement[Any]]
-CELL_COLUMNS = (RunRow.study, RunRow.task, RunRow.arm)
 
 
 def gathered(session: Session, selection: Selection, columns: Columns) -> Select[*tuple[Any, ...]]:
@@ -259,7 +249,8 @@ def gathered(session: Session, selection: Selection, columns: Columns) -> Select
     by_length = "length" in columns
     value = ScoreRow.value if by_length else _whole_mean()
     told = [column.label(f"key_{at}") for at, column in enumerate(columns.values())]
-    query = select(*CELL_COLUMNS, RunRow.config_id, RunRow.seed, value.label("value"), *told)
+    cell = (RunRow.study, RunRow.task, RunRow.arm, RunRow.config_id)
+    query = select(*cell, RunRow.seed, value.label("value"), *told)
     # An index serves the runs config by config, and another the scores of each, if runs come first.
     query = query.join(ScoreRow, ScoreRow.run_id == RunRow.id + 0)
     query = query.where(*selection.conditions(session, SCORE_COLUMNS))
@@ -270,20 +261,17 @@ def gathered(session: Session, selection: Selection, columns: Columns) -> Select
         of_scores = [column for name, column in columns.items() if name in SCORE_COLUMNS]
         query = query.group_by(RunRow.id, *of_scores)
     study, task, arm, config, *told = query.subquery().c
+    # SQLite has arrays as JSON text alone.
+    is_sqlite = session.get_bind().dialect.name == "sqlite"
+    gather: Any = func.json_group_array if is_sqlite else func.array_agg
     key = (config, study, task, arm)
-    return select(study, task, arm, config, *map(_aggregate(session), told)).group_by(*key)
+    return select(study, task, arm, config, *map(gather, told)).group_by(*key)
 
 
 def _whole_mean() -> ColumnElement[Any]:
     mean = func.avg(ScoreRow.value)
     finite = func.abs(mean) <= sys.float_info.max
     return case(((func.count() == func.count(ScoreRow.value)) & finite, mean))
-
-
-def _aggregate(session: Session) -> Any:
-    """The function that gathers values into one array; SQLite has such as JSON text alone."""
-    is_sqlite = session.get_bind().dialect.name == "sqlite"
-    return func.json_group_array if is_sqlite else func.array_agg
 
 
 def cut(seeds: Sequence[int], columns: Sequence[Sequence[Any]]) -> list[Part]:
@@ -308,8 +296,8 @@ def mean_by_seed(seeds: Sequence[Seeds], columns: Sequence[Values]) -> list[floa
     A column holds the values of one config, for its seeds.
     """
     first = seeds[0]
-    alike = first.distinct and all([own.fit(first) for own in seeds])
-    if alike and not any([None in values for values in columns]):
+    alike = all([own is first or own.numbers == first.numbers for own in seeds])
+    if alike and first.distinct and not any([None in values for values in columns]):
         # As a rule every config was run once with each seed: all are taken at once.
         totals = list(map(sum, zip(*cast("Any", columns), strict=True)))
         return [totals[at] / len(columns) for at in first.order]
@@ -327,10 +315,6 @@ def _regular(places: list[int]) -> Places:
     return slice(even.start, even.stop, step) if places == list(even) else places
 
 
-LEVEL = 0.95
-METHOD = "t, 95 %"
-
-
 def summaries(session: Session, selection: Selection, by: Sequence[str]) -> list[Summary]:
     """Return the mean of each group with its interval over seeds; see `Results.summary`."""
     return summarized(session, grouped(session, selection, by), by)
@@ -342,32 +326,28 @@ def summarized(session: Session, groups: Mapping[Key, Group], by: Sequence[str])
     mixed = mixtures(groups, by, leaves_of(session, configs))
     stored = {metric_of(metric).floor_in for _, _, metric in groups} - {None}
     floors = _stored_floors(session, stored) if "length" in by and stored else {}
-    return [
-        _summary(key, group, by, _floor(key, group, by, floors), mixed[key])
-        for key, group in groups.items()
-    ]
-
-
-def _summary(
-    key: Key, group: Group, by: Sequence[str], floor: float | None, mixed: str | None
-) -> Summary:
-    names, split, metric = key
-    values = group.by_seed()
-    interval = t_interval(values, LEVEL) if values else None
-    return Summary(
-        group=dict(zip(by, names, strict=True)),
-        split=split,
-        metric=metric,
-        mean=interval and interval.mean,
-        low=interval and interval.low,
-        high=interval and interval.high,
-        method=METHOD if interval and interval.low is not None else None,
-        seeds=len(values),
-        runs=group.runs,
-        missing=group.missing,
-        floor=floor,
-        mixed=mixed,
-    )
+    found: list[Summary] = []
+    for key, group in groups.items():
+        names, split, metric = key
+        values = group.by_seed()
+        interval = t_interval(values, LEVEL) if values else None
+        found.append(
+            Summary(
+                group=dict(zip(by, names, strict=True)),
+                split=split,
+                metric=metric,
+                mean=interval and interval.mean,
+                low=interval and interval.low,
+                high=interval and interval.high,
+                method=METHOD if interval and interval.low is not None else None,
+                seeds=len(values),
+                runs=group.runs,
+                missing=group.missing,
+                floor=_floor(key, group, by, floors),
+                mixed=mixed[key],
+            )
+        )
+    return found
 
 
 def _floor(
@@ -472,48 +452,41 @@ def _longest_trained(session: Session, groups: Mapping[Key, Group]) -> dict[Cell
 
 def costs(session: Session, selection: Selection) -> list[Cost]:
     """Return what each arm costs beside what it reaches; see `Results.cost`."""
-    spent = (RunRow.parameters, RunRow.steps, RunRow.wall_seconds, RunRow.cpu_seconds)
+    cell = (RunRow.study, RunRow.task, RunRow.arm)
+    means = (func.avg(sql_cast(getattr(RunRow, name), Float)) for name in SPENT)
     scored = exists().where(ScoreRow.run_id == RunRow.id)
     scored = scored.where(*selection.conditions(session, SCORE_COLUMNS))
-    query = select(
-        *(RunRow.study, RunRow.task, RunRow.arm),
-        *(func.avg(sql_cast(column, Float)) for column in spent),
-        func.max(RunRow.peak_bytes),
-    )
-    query = query.where(scored, RunRow.status == "done")
-    rows = session.execute(query.group_by(RunRow.study, RunRow.task, RunRow.arm))
-    found_rows: list[Any] = list(rows)
-    by_cell: dict[Cell, Any] = {(row[0], row[1], row[2]): row[3:] for row in found_rows}
-    found = [
-        Cost(
-            *_cell(one),
-            *(one.metric, one.mean, one.low, one.high, one.seeds),
-            *by_cell.get(_cell(one), (None,) * 5),
-            efficient=False,
-            mixed=one.mixed,
-        )
-        for one in summaries(session, selection, CELL)
-    ]
+    query = select(*cell, *means, func.max(RunRow.peak_bytes)).where(scored)
+    spent: dict[Any, dict[str, Any]] = {
+        tuple(row[:3]): dict(zip((*SPENT, "peak_bytes"), row[3:], strict=True))
+        for row in session.execute(query.where(RunRow.status == "done").group_by(*cell))
+    }
+    found: list[Cost] = []
     rivals: dict[tuple[str, ...], list[Cost]] = {}
-    for one in found:
-        rivals.setdefault((one.study, one.task, one.metric), []).append(one)
+    for one in summaries(session, selection, CELL):
+        own = spent.get(tuple(one.group.values()), dict.fromkeys((*SPENT, "peak_bytes")))
+        reached = {"value": one.mean, "low": one.low, "high": one.high, "seeds": one.seeds}
+        cost = Cost(**one.group, **reached, **own, metric=one.metric, mixed=one.mixed)
+        found.append(cost)
+        rivals.setdefault((cost.study, cost.task, cost.metric), []).append(cost)
     return [
-        replace(one, efficient=_efficient(one, rivals[one.study, one.task, one.metric]))
-        for one in found
+        replace(cost, efficient=_efficient(cost, rivals[cost.study, cost.task, cost.metric]))
+        for cost in found
     ]
 
 
 def _efficient(one: Cost, rivals: Iterable[Cost]) -> bool:
     """Is no other arm of this study and task both cheaper and better?"""
-    if one.value is None or one.wall_seconds is None:
+    value, seconds = one.value, one.wall_seconds
+    if value is None or seconds is None:
         return False
     return not any(
-        other.value is not None
-        and other.wall_seconds is not None
-        and other.value >= one.value
-        and other.wall_seconds <= one.wall_seconds
-        and (other.value, other.wall_seconds) != (one.value, one.wall_seconds)
+        (other.value, other.wall_seconds) != (value, seconds)
         for other in rivals
+        if other.value is not None
+        and other.wall_seconds is not None
+        and other.value >= value
+        and other.wall_seconds <= seconds
     )
 
 
@@ -532,7 +505,3 @@ def failures(session: Session, selection: Selection) -> list[Failure]:
         Failure(*row[:4], row[5], row[6], row[7], of[tuple(row[:5])], row[8], options[row[4]])
         for row in rows
     ]
-
-
-def _cell(one: Summary) -> Cell:
-    return one.group["study"], one.group["task"], one.group["arm"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 
 from store import Ledger, Results, StoreError
-from store.database import make_engine, transact
+from store.database import make_engine, transaction
 from store.models import RunRow
 from store.records import PlannedRun
 from tests.messages import Messages
@@ -296,6 +296,7 @@ def test_times_are_compared_as_instants(
     noon = datetime(2026, 3, 5, 12, tzinfo=UTC)
     engine = make_engine(place)
     times = update(RunRow).values(created_at=noon, started_at=noon, finished_at=noon)
-    transact(engine, lambda session: session.execute(times))
+    with transaction(engine) as session:
+        session.execute(times)
     engine.dispose()
     assert len(results.runs(where=where)) == count

@@ -57,7 +57,7 @@ def test_what_does_not_fit_is_named(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     write(Table(COLUMNS, lambda: ROWS), "table", None)
     assert capsys.readouterr().err == (
-        "too wide for this terminal: value, steps; --columns chooses, --format csv holds all\n"
+        "columns hidden (terminal too narrow): value, steps; use --columns or --format csv\n"
     )
 
 

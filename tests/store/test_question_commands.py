@@ -221,4 +221,4 @@ def test_what_is_mistyped_is_told(filled: str, words: list[str], message: str) -
 def test_an_empty_answer_tells_what_there_is(filled: str) -> None:
     result = call("scores", "--where", "metric == 'skil'", "--storage", filled)
     assert result.exit_code == 0
-    assert "no row is of these; metric: accuracy" in result.stderr
+    assert "no rows match; metric: accuracy" in result.stderr
