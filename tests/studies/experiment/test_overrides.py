@@ -168,5 +168,5 @@ def test_a_whole_study_given_as_settings_is_told_how_it_is_run(tmp_path: Path) -
 def test_a_root_that_holds_no_keys_is_told_with_its_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("training: 3\n")
-    with pytest.raises(ConfigError, match=f"^{file}:1: training: training holds keys, such as"):
+    with pytest.raises(ConfigError, match=f"^{file}:1:1: training: training holds keys, such as"):
         gather({}, file)
