@@ -77,11 +77,7 @@ def make_engine(url: str, *, readonly: bool = False, snapshot: bool = True) -> E
 
 
 def exists(url: str) -> bool:
-    """Tell whether a SQLite URL names a file that is there; a server is taken to be.
-
-    Raises:
-        StoreError: If the URL is malformed.
-    """
+    """Tell whether a SQLite URL names a file that is there; a server is taken to be."""
     parsed = _parse(url)
     return parsed.get_backend_name() != "sqlite" or _sqlite_path(parsed).exists()
 
@@ -339,11 +335,7 @@ def version_of(engine: Engine) -> str | None:
 
 
 def require_tables(engine: Engine) -> None:
-    """Refuse a database that does not hold our tables in the version that this code knows.
-
-    Raises:
-        StoreError: If there are none, or they are older or newer; both versions are named.
-    """
+    """Refuse a database that does not hold our tables in the version that this code knows."""
     place, found = shown(engine.url), version_of(engine)
     if found is None:
         raise StoreError(f"{place} holds no encoder-sandbox tables")
@@ -365,11 +357,7 @@ def require_tables(engine: Engine) -> None:
 
 
 def check_size(engine: Engine) -> None:
-    """Refuse a SQLite file that was cut short, at a glance.
-
-    Raises:
-        StoreError: If it is smaller than it says.
-    """
+    """Refuse a SQLite file that was cut short, at a glance."""
     if engine.dialect.name != "sqlite":
         return
     with transaction(engine) as session:
@@ -389,11 +377,7 @@ def _bytes(path: Path) -> int:
 
 
 def check_pages(engine: Engine) -> None:
-    """Refuse a SQLite file that is damaged, for example cut short; it reads the whole file.
-
-    Raises:
-        StoreError: If it is damaged.
-    """
+    """Refuse a SQLite file that is damaged, for example cut short; it reads the whole file."""
     if engine.dialect.name != "sqlite":
         return
     with transaction(engine) as session:

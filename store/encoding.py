@@ -1,4 +1,7 @@
-"""Which values may be stored: plain Python only, so that every reader sees the same thing."""
+"""Which values may be stored: plain Python only, so that every reader sees the same thing.
+
+What may not is refused by a `StoreError`, which names it as `at` says.
+"""
 
 import hashlib
 import json
@@ -23,7 +26,6 @@ def plain(value: object, at: str = "value") -> object:
 
     NumPy scalars become Python numbers and tuples become lists. JSON has no word for a number
     that is not finite, so nan and the infinities become the text "nan", "inf" and "-inf".
-    `at` names the value in the error.
 
     Raises:
         StoreError: If the value, or one inside it, is an array, a tensor or another object.
@@ -67,9 +69,6 @@ def split_number(value: object, at: str) -> tuple[float | None, str | None]:
     """Split a number into what a database column can hold and a word for what it cannot.
 
     Returns (value, None) when it is finite, else (None, "nan" | "inf" | "-inf"); None stays None.
-
-    Raises:
-        StoreError: If the value is not a number.
     """
     value = unwrap_scalar(value)
     if value is None:
@@ -83,11 +82,7 @@ def split_number(value: object, at: str) -> tuple[float | None, str | None]:
 
 
 def plain_int(value: object, at: str) -> int:
-    """Return a whole number as int.
-
-    Raises:
-        StoreError: If the value is not a whole number or needs more than 64 bits.
-    """
+    """Return a whole number as int."""
     value = unwrap_scalar(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise StoreError(f"{at} must be a whole number; got {value!r:.80}")
@@ -97,11 +92,7 @@ def plain_int(value: object, at: str) -> int:
 
 
 def plain_text(value: object, at: str) -> str:
-    """Return text as str.
-
-    Raises:
-        StoreError: If the value is not text.
-    """
+    """Return text as str."""
     value = unwrap_numpy(value)
     if not isinstance(value, str):
         raise StoreError(f"{at} must be text; got {value!r:.80}")
@@ -119,11 +110,7 @@ def optional_text(value: object, at: str) -> str | None:
 
 
 def optional_float(value: object, at: str) -> float | None:
-    """Return a finite number or None.
-
-    Raises:
-        StoreError: If the value is not a finite number.
-    """
+    """Return a finite number or None."""
     number, status = split_number(value, at)
     if status is not None:
         raise StoreError(f"{at} must be finite; got {status}")
@@ -159,11 +146,7 @@ def record_of(kind: type[Record], row: Table) -> Record:
 
 
 def planned_row(run: PlannedRun) -> dict[str, Any]:
-    """Return the row of a planned run.
-
-    Raises:
-        StoreError: If a value cannot be stored.
-    """
+    """Return the row of a planned run."""
     require_known(run.phase, PHASES, f"no phase is named {run.phase!r}")
     row = dict(vars(run))
     del row["components"]
@@ -176,11 +159,7 @@ def planned_row(run: PlannedRun) -> dict[str, Any]:
 
 
 def component_rows(run: PlannedRun) -> list[dict[str, Any]]:
-    """Return the rows of the parts behind a planned run.
-
-    Raises:
-        StoreError: If the run names parts but has no `code_hash` that stands for them.
-    """
+    """Return the rows of the parts behind a planned run."""
     if run.components and run.code_hash is None:
         raise StoreError("a run with components needs the code_hash that stands for them")
     return [{"code_hash": run.code_hash, **vars(part)} for part in run.components]
@@ -215,9 +194,6 @@ def score_rows(
     """Return the rows of a run's scores, given as mappings or dataclasses.
 
     `source` and `created_at` are None for what the run itself measured.
-
-    Raises:
-        StoreError: If a key is unknown or missing, a value cannot be stored, or a row repeats.
     """
     rows: list[dict[str, Any]] = []
     for score in scores:
@@ -231,11 +207,7 @@ def score_rows(
 
 
 def curve_rows(run_id: int, curves: Iterable[object]) -> list[dict[str, Any]]:
-    """Return the rows of a run's curve points, given as mappings or dataclasses.
-
-    Raises:
-        StoreError: As for `score_rows`.
-    """
+    """Return the rows of a run's curve points, given as mappings or dataclasses."""
     rows: list[dict[str, Any]] = []
     for point in curves:
         found = _keys(point, CURVE_KEYS, frozenset(CURVE_KEYS), "curve point")
@@ -273,11 +245,7 @@ def _refuse_repeats(rows: list[dict[str, Any]], names: Sequence[str], what: str)
 
 
 def choice_row(choice: Choice) -> dict[str, Any]:
-    """Return the row of what tuning chose.
-
-    Raises:
-        StoreError: If a value cannot be stored.
-    """
+    """Return the row of what tuning chose."""
     lists = ("setting", "tried", "near", "edges", "runs")
     kept = {name: plain(getattr(choice, name), name) for name in lists}
     nll = optional_float(choice.nll, "nll")
@@ -285,11 +253,7 @@ def choice_row(choice: Choice) -> dict[str, Any]:
 
 
 def model_row(run_id: int, path: str, sha256: str, size_bytes: int) -> dict[str, Any]:
-    """Return the row of a run's saved weights.
-
-    Raises:
-        StoreError: If `sha256` is not 64 hexadecimal digits, or the size is not a whole number.
-    """
+    """Return the row of a run's saved weights."""
     if not re.fullmatch("[0-9a-f]{64}", sha256):
         raise StoreError(f"a sha256 is 64 hexadecimal digits; got {sha256!r:.80}")
     size = plain_int(size_bytes, "size_bytes")

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, cast
 
@@ -39,9 +39,6 @@ SPENT = ("parameters", "steps", "wall_seconds", "cpu_seconds")
 Cell = tuple[str, str, str]
 Source = tuple[Cell, int]
 Key = tuple[tuple[Any, ...], str, str]
-Values = tuple[float | None, ...]
-# Configs share seeds and lengths as a rule, so what is cut here serves for many of them.
-Places = slice | list[int]
 Columns = Mapping[str, ColumnElement[Any]]
 
 GROUPED = {
@@ -51,45 +48,13 @@ GROUPED = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Seeds:
-    """The seeds that the values of a part are of, one for each."""
-
-    numbers: Sequence[int]
-
-    @cached_property
-    def distinct(self) -> bool:
-        """Does no seed occur twice?"""
-        return len(set(self.numbers)) == len(self.numbers)
-
-    @cached_property
-    def order(self) -> list[int]:
-        """The places of the seeds in the order of the seeds."""
-        return sorted(range(len(self.numbers)), key=self.numbers.__getitem__)
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Where in the arrays of a config the values of one group are, and their seeds."""
-
-    key: tuple[Any, ...]
-    seeds: Seeds
-    places: Places
-
-    def of(self, values: Values) -> Values:
-        """Take the values of the group out of all those of the config."""
-        if isinstance(self.places, slice):
-            return values[self.places]
-        return tuple([values[at] for at in self.places])
-
-
 @dataclass(slots=True)
 class Group:
     """The values of one group, config by config: whose they are, of which seeds, and themselves."""
 
     sources: list[Source] = field(default_factory=list[Source])
-    seeds: list[Seeds] = field(default_factory=list[Seeds])
-    values: list[Values] = field(default_factory=list[Values])
+    seeds: list[Sequence[int]] = field(default_factory=list[Sequence[int]])
+    values: list[Sequence[float | None]] = field(default_factory=list[Sequence[float | None]])
 
     @property
     def runs(self) -> int:
@@ -103,15 +68,22 @@ class Group:
 
     def by_seed(self) -> list[float]:
         """The mean of each seed that has a value, in the order of the seeds."""
-        return mean_by_seed(self.seeds, self.values)
+        first = self.seeds[0]
+        alike = all([seeds is first or seeds == first for seeds in self.seeds])
+        if alike and len(set(first)) == len(first) and not self.missing:
+            # As a rule every config was run once with each seed: all are taken at once.
+            totals = map(sum, zip(*cast("Any", self.values), strict=True))
+            return [each / len(self.values) for _, each in sorted(zip(first, totals, strict=True))]
+        found: dict[int, list[float]] = {}
+        for seeds, values in zip(self.seeds, self.values, strict=True):
+            for seed, value in zip(seeds, values, strict=True):
+                if value is not None:
+                    found.setdefault(seed, []).append(value)
+        return [sum(each) / len(each) for _, each in sorted(found.items())]
 
 
 def grouped(session: Session, selection: Selection, by: Sequence[str]) -> dict[Key, Group]:
-    """Return the groups under what `by` names, the split and the metric, in order.
-
-    Raises:
-        StoreError: If something is named that scores cannot be grouped by.
-    """
+    """Return the groups under what `by` names, the split and the metric, in order."""
     of_config = {name: _config_values(session, name) for name in by if name not in GROUPED}
     # What a single value is asked for need not be read again and again.
     fixed: dict[str, Any] = {
@@ -123,20 +95,19 @@ def grouped(session: Session, selection: Selection, by: Sequence[str]) -> dict[K
     columns = {name: GROUPED[name] for name in wanted if name not in {*CELL, *fixed}}
     names = [*fixed, *CELL, *of_config, *columns]
     own, ends = ([names.index(name) for name in each] for each in (by, SPLIT_METRIC))
+    # Configs share seeds as a rule, and so the text of these arrays.
+    seeds_of = lru_cache(maxsize=100)(_array)
     found: dict[Key, Group] = {}
     with _uncollected():
-        for source, parts, values in _parts(session, selection, columns):
-            cell, config = source
-            known = (*fixed.values(), *cell, *(each[config] for each in of_config.values()))
-            for part in parts:
-                row = (*known, *part.key)
-                key = (tuple([row[at] for at in own]), row[ends[0]], row[ends[1]])
-                group = found.get(key)
-                if group is None:
-                    group = found[key] = Group()
-                group.sources.append(source)
-                group.seeds.append(part.seeds)
-                group.values.append(part.of(values))
+        for cells in session.execute(_gathered(session, selection, columns)):
+            study, task, arm, config, seeds, values, *keys = cells
+            cell = (study, task, arm)
+            row = (*fixed.values(), *cell, *(each[config] for each in of_config.values()), *keys)
+            key = (tuple([row[at] for at in own]), row[ends[0]], row[ends[1]])
+            group = found.setdefault(key, Group())
+            group.sources.append((cell, config))
+            group.seeds.append(seeds_of(seeds if isinstance(seeds, str) else tuple(seeds)))
+            group.values.append(_array(values))
     return _sorted(found)
 
 
@@ -150,22 +121,6 @@ def _uncollected() -> Generator[None]:
     finally:
         if searched:
             gc.enable()
-
-
-def _parts(
-    session: Session, selection: Selection, columns: Columns
-) -> Iterator[tuple[Source, list[Part], Values]]:
-    """Read each cell and config, how its values are cut into groups, and the values."""
-
-    @lru_cache(maxsize=100)
-    def cut_alike(seeds: Any, *keys: Any) -> list[Part]:
-        return cut(_array(seeds), [_array(each) for each in keys])
-
-    for row in session.execute(gathered(session, selection, columns)):
-        study, task, arm, config, seeds, values, *keys = row
-        # Configs share seeds and lengths as a rule, and so the text of these arrays.
-        alike = (each if isinstance(each, str) else tuple(each) for each in (seeds, *keys))
-        yield ((study, task, arm), config), cut_alike(*alike), tuple(_array(values))
 
 
 def _array(value: Any) -> Any:
@@ -239,18 +194,18 @@ def _rank(value: Any) -> tuple[bool, bool, Any]:
     return value is None, isinstance(value, str), 0 if value is None else value
 
 
-def gathered(session: Session, selection: Selection, columns: Columns) -> Select[*tuple[Any, ...]]:
-    """Select study, task, arm, config, then arrays: seeds, values, and each of the columns.
+def _gathered(session: Session, selection: Selection, columns: Columns) -> Select[*tuple[Any, ...]]:
+    """Select, for each cell, config and value of the columns, an array of seeds and one of values.
 
-    With the length among them there is a value for each score. Otherwise there is one for each run
-    and what the columns tell apart: its mean over lengths, null where one of them lacks, since that
-    would be the mean of the easier lengths.
+    With the length among the columns there is a value for each score. Otherwise there is one for
+    each run: its mean over lengths, null where one of them lacks, since that would be the mean of
+    the easier lengths.
     """
     by_length = "length" in columns
-    value = ScoreRow.value if by_length else _whole_mean()
-    told = [column.label(f"key_{at}") for at, column in enumerate(columns.values())]
+    keys = [column.label(f"key_{at}") for at, column in enumerate(columns.values())]
     cell = (RunRow.study, RunRow.task, RunRow.arm, RunRow.config_id)
-    query = select(*cell, RunRow.seed, value.label("value"), *told)
+    value = ScoreRow.value if by_length else _whole_mean()
+    query = select(*cell, RunRow.seed, value.label("value"), *keys)
     # An index serves the runs config by config, and another the scores of each, if runs come first.
     query = query.join(ScoreRow, ScoreRow.run_id == RunRow.id + 0)
     query = query.where(*selection.conditions(session, SCORE_COLUMNS))
@@ -260,59 +215,18 @@ def gathered(session: Session, selection: Selection, columns: Columns) -> Select
     if not by_length:
         of_scores = [column for name, column in columns.items() if name in SCORE_COLUMNS]
         query = query.group_by(RunRow.id, *of_scores)
-    study, task, arm, config, *told = query.subquery().c
+    study, task, arm, config, seed, value, *keys = query.subquery().c
     # SQLite has arrays as JSON text alone.
     is_sqlite = session.get_bind().dialect.name == "sqlite"
-    gather: Any = func.json_group_array if is_sqlite else func.array_agg
-    key = (config, study, task, arm)
-    return select(study, task, arm, config, *map(gather, told)).group_by(*key)
+    array: Any = func.json_group_array if is_sqlite else func.array_agg
+    query = select(study, task, arm, config, array(seed), array(value), *keys)
+    return query.group_by(config, study, task, arm, *keys)
 
 
 def _whole_mean() -> ColumnElement[Any]:
     mean = func.avg(ScoreRow.value)
     finite = func.abs(mean) <= sys.float_info.max
     return case(((func.count() == func.count(ScoreRow.value)) & finite, mean))
-
-
-def cut(seeds: Sequence[int], columns: Sequence[Sequence[Any]]) -> list[Part]:
-    """Tell which of the values of a config belong together: those with the same key.
-
-    A key is made of what the columns hold; without a column all are one group.
-    """
-    found: dict[tuple[Any, ...], list[int]] = {}
-    keys = zip(*columns, strict=True) if columns else ((),) * len(seeds)
-    for at, key in enumerate(keys):
-        found.setdefault(key, []).append(at)
-    # Where runs were measured alike a group is every so-manieth value, which is cut out at once.
-    return [
-        Part(key, Seeds([seeds[at] for at in places]), _regular(places))
-        for key, places in found.items()
-    ]
-
-
-def mean_by_seed(seeds: Sequence[Seeds], columns: Sequence[Values]) -> list[float]:
-    """Return the mean of each seed that has a value, in the order of the seeds.
-
-    A column holds the values of one config, for its seeds.
-    """
-    first = seeds[0]
-    alike = all([own is first or own.numbers == first.numbers for own in seeds])
-    if alike and first.distinct and not any([None in values for values in columns]):
-        # As a rule every config was run once with each seed: all are taken at once.
-        totals = list(map(sum, zip(*cast("Any", columns), strict=True)))
-        return [totals[at] / len(columns) for at in first.order]
-    found: dict[int, list[float]] = {}
-    for own, values in zip(seeds, columns, strict=True):
-        for seed, value in zip(own.numbers, values, strict=True):
-            if value is not None:
-                found.setdefault(seed, []).append(value)
-    return [sum(each) / len(each) for _, each in sorted(found.items())]
-
-
-def _regular(places: list[int]) -> Places:
-    step = places[1] - places[0] if len(places) > 1 else 1
-    even = range(places[0], places[-1] + 1, step)
-    return slice(even.start, even.stop, step) if places == list(even) else places
 
 
 def summaries(session: Session, selection: Selection, by: Sequence[str]) -> list[Summary]:

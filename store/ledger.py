@@ -77,6 +77,9 @@ class Ledger:
     Each method is one short transaction, so many processes may share a database. A run is done by
     the worker that claims it, until its lease runs out; a result is written only by the claim that
     still owns the run.
+
+    Raises:
+        StoreError: If a value cannot be stored, or the database refuses; then nothing is written.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -127,9 +130,6 @@ class Ledger:
         `code_hash` given now, since it is now that they will be done; others keep theirs. Of all
         of them it is noted that the last call of their study asked for them; see `supersede`.
         Nothing is written where nothing is new.
-
-        Raises:
-            StoreError: If a value of a run cannot be stored; then no run is added.
         """
         planned = list(runs)
         rows = [planned_row(run) for run in planned]
@@ -210,31 +210,21 @@ class Ledger:
         points have step, metric and value; both as mappings or dataclasses. `provenance` is added
         to what was planned; `model` says where its weights are. Returns False, and writes nothing,
         when the run was lost.
-
-        Raises:
-            StoreError: If the status is not one of the finished ones or a value cannot be stored.
         """
         _check_finished(status)
-        spent = {"wall_seconds": wall_seconds, "cpu_seconds": cpu_seconds}
-        values: dict[str, Any] = {
-            **_unclaimed(status),
-            **{name: optional_float(value, name) for name, value in spent.items()},
-            "worker": claim.worker,
-            "started_at": claim.run.started_at,
-            "finished_at": now(),
-            "reason": None if reason is None else storable_text(reason),
-            "peak_bytes": optional_int(peak_bytes, "peak_bytes"),
-        }
+        values = _ended(claim.run, status, reason)
+        values["wall_seconds"] = optional_float(wall_seconds, "wall_seconds")
+        values["cpu_seconds"] = optional_float(cpu_seconds, "cpu_seconds")
+        values["peak_bytes"] = optional_int(peak_bytes, "peak_bytes")
         if parameters is not None:
             values["parameters"] = optional_int(parameters, "parameters")
         if provenance is not None:
             values["provenance"] = {**claim.run.provenance, **plain_dict(provenance, "provenance")}
-        number = claim.run.id
-        weights = [] if model is None else [model]
+        number, saved = claim.run.id, [] if model is None else [model]
         rows: dict[type[Table], list[dict[str, Any]]] = {
             ScoreRow: score_rows(number, scores),
             CurveRow: curve_rows(number, curves),
-            ModelRow: [model_row(number, one.path, one.sha256, one.size_bytes) for one in weights],
+            ModelRow: [model_row(number, one.path, one.sha256, one.size_bytes) for one in saved],
         }
         with self._writing() as session:
             return _write_results(session, claim, values, rows)
@@ -335,9 +325,6 @@ class Ledger:
 
         `runs_before` of the answer says whether a confirming run of the study had begun when this
         plan was first frozen; of `run_ids` alone, where these are the runs that it is about.
-
-        Raises:
-            StoreError: If the protocol holds what cannot be stored.
         """
         kept = plain_dict(protocol, "protocol")
         digest = fingerprint(kept)
@@ -350,11 +337,7 @@ class Ledger:
             return record_of(Frozen, session.scalars(query).one())
 
     def keep_plan(self, study: str, plan: Mapping[str, object]) -> int:
-        """Keep the resolved plan of a call, an equal one once, and note the call; return its id.
-
-        Raises:
-            StoreError: If the plan holds what cannot be stored.
-        """
+        """Keep the resolved plan of a call, an equal one once, and note the call; return its id."""
         kept = plain_dict(plan, "plan")
         row = {"study": study, "hash": fingerprint(kept), "plan": kept, "created_at": now()}
         called = update(PlanRow).where(PlanRow.study == study, PlanRow.hash == row["hash"])
@@ -365,11 +348,7 @@ class Ledger:
             return session.scalars(called.returning(PlanRow.id)).one()
 
     def choose(self, choice: Choice) -> Choice:
-        """Keep what tuning chose; return what is kept, which is the first of the same search.
-
-        Raises:
-            StoreError: If the choice holds what cannot be stored.
-        """
+        """Keep what tuning chose; return what is kept, which is the first of the same search."""
         row = choice_row(choice)
         query = select(ChoiceRow).where(*(getattr(ChoiceRow, name) == row[name] for name in CHOSEN))
         with self._reading() as session:
@@ -466,6 +445,17 @@ def _unclaimed(status: str) -> dict[str, Any]:
     return {"status": status, "worker": None, "lease_until": None, "started_at": None}
 
 
+def _ended(run: Run, status: str, reason: str | None) -> dict[str, Any]:
+    """Return the columns of a run that is over; who did it and since when stays."""
+    return {
+        **_unclaimed(status),
+        "worker": run.worker,
+        "started_at": run.started_at,
+        "finished_at": now(),
+        "reason": None if reason is None else storable_text(reason),
+    }
+
+
 def _change(session: Session, statement: Update) -> bool:
     """Apply an update of one run; False when there was none to change."""
     statement = statement.returning(RunRow.id).execution_options(synchronize_session=False)
@@ -509,8 +499,7 @@ def _take_back(session: Session, run: Run, until: datetime, max_attempts: int) -
     if run.attempt < max_attempts:
         return _change(session, held.values(**_unclaimed("planned")))
     reason = f"its worker was lost in each of {run.attempt} attempts, the last was {run.worker}"
-    ended = {**_unclaimed("failed"), "worker": run.worker, "started_at": run.started_at}
-    return _change(session, held.values(**ended, reason=reason, finished_at=now()))
+    return _change(session, held.values(**_ended(run, "failed", reason)))
 
 
 def _plan_anew(session: Session, run_ids: Sequence[int]) -> None:

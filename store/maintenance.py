@@ -70,9 +70,6 @@ def check(url: str) -> tuple[list[Fault], str]:
     Checked are SQLite's pages and indexes, references between tables, totals, hashes, the
     references between runs and Optuna's trials, in both directions, and files of weights. Nothing
     is changed.
-
-    Raises:
-        StoreError: If the database is missing, is not ours, or is of another version.
     """
     try:
         engine = make_engine(url, readonly=True)

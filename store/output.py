@@ -39,11 +39,7 @@ class Table:
 
 
 def format_for(style: str | None, out: str | None, otherwise: str = "table") -> str:
-    """Return the format that was asked for: by name, or by the suffix of the file.
-
-    Raises:
-        StoreError: If there is no such format, or the suffix tells none.
-    """
+    """Return the format that was asked for: by name, or by the suffix of the file."""
     if style is None and out is not None:
         suffix = Path(out).suffix.lower()
         require_known(suffix, SUFFIXES, f"{out}: no format has the suffix {suffix!r}")
@@ -155,11 +151,7 @@ def _instant(value: object) -> str:
 
 
 def arrange(rows: Rows, columns: Sequence[str], sort: str | None, limit: int | None) -> list[Row]:
-    """Sort rows by a column, descending after a `-`, missing values last; keep the first ones.
-
-    Raises:
-        StoreError: If there is no such column, its values have no order, or the limit is negative.
-    """
+    """Sort rows by a column, descending after a `-`, missing values last; keep the first ones."""
     if limit is not None and limit < 0:
         raise StoreError(f"--limit must not be negative; got {limit}")
     found = list(rows)
@@ -298,9 +290,6 @@ def _write_parquet(table: Table, path: Path) -> None:
 
     A column of whole numbers becomes int64, of numbers float64, of instants a UTC timestamp, of
     true and false bool; any other becomes text, JSON where a value has an inside.
-
-    Raises:
-        StoreError: If pyarrow is not installed.
     """
     try:
         pyarrow: Any = import_module("pyarrow")

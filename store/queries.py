@@ -127,11 +127,7 @@ class Found:
 
 
 def find(session: Session, kind: str, selection: Selection, order: Order) -> Found:
-    """Find "runs", "scores" or "curves", by their ids and as written unless an order is given.
-
-    Raises:
-        StoreError: If the selection or the order names what is not there.
-    """
+    """Find "runs", "scores" or "curves", by their ids and as written unless an order is given."""
     source = SOURCES[kind]
     chosen = selection.conditions(session, source.own)
     vary = source is SCORES or (source is RUNS and order.options)

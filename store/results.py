@@ -114,9 +114,6 @@ class Results:
         """Read "runs", "scores" or "curves" one after the other, however many there are.
 
         Yields a function that finds them, afresh at each call; all calls see the same moment.
-
-        Raises:
-            StoreError: If the selection names what is not there, or the database cannot be read.
         """
         with transaction(self._engine) as session:
             yield lambda: find(session, kind, selection, order)
@@ -127,11 +124,7 @@ class Results:
             return count_superseded(session, kind, selection)
 
     def run(self, run_id: int) -> Run:
-        """Return the run of this id.
-
-        Raises:
-            StoreError: If there is none.
-        """
+        """Return the run of this id."""
         with transaction(self._engine) as session:
             found = read_runs(session, [run_id])
         if not found:
@@ -187,22 +180,14 @@ class Results:
         return found
 
     def names(self, field: str) -> set[Any]:
-        """Return the distinct values of one field of the runs or their scores, such as "arm".
-
-        Raises:
-            StoreError: If there is no such field.
-        """
+        """Return the distinct values of one field of the runs or their scores, such as "arm"."""
         known = SCORE_COLUMNS | RUN_COLUMNS
         require_known(field, known, f"a run has no field {field!r}")
         with transaction(self._engine) as session:
             return set(session.scalars(select(known[field]).distinct()))
 
     def environment(self, environment_id: int) -> dict[str, Any]:
-        """Return the facts about machine and packages under this id.
-
-        Raises:
-            StoreError: If there are none.
-        """
+        """Return the facts about machine and packages under this id."""
         query = select(EnvironmentRow.facts).where(EnvironmentRow.id == environment_id)
         with transaction(self._engine) as session:
             found = session.scalars(query).one_or_none()

@@ -33,11 +33,7 @@ class ModelFiles:
         self.folder = self.home / f"{file.name}-models"
 
     def write(self, claim: Claim, content: bytes) -> Model:
-        """Write the weights of a claimed run to a file of their own: the whole of them, or nothing.
-
-        Raises:
-            StoreError: If they cannot be written.
-        """
+        """Write the weights of a claimed run to a file of their own: all of them, or nothing."""
         # The start tells apart attempts of one number, such as those of another database that had
         # this one's name before.
         started = (claim.run.started_at or now()).strftime("%Y%m%dT%H%M%SZ")

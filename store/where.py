@@ -201,33 +201,27 @@ class _Compiler:
 
     def side(self, node: ast.expr, like: object) -> Side:
         """Return what a name stands for, typed as what it is compared with."""
-        name = self.dotted(node)
-        if name in self.columns:
-            return Side(self.typed(node, name, like), "row")
-        if name in KINDS:
-            if like is not None and not isinstance(like, str):
-                raise self.refusal(node, f"is text and cannot be compared with {like!r}")
-            return Side(kind_value(name), "config")
-        kinds = self.kinds(node)
+        name, kinds = self.dotted(node), self.kinds(node)
         if value_kind(like) not in kinds | {"null"} and like != "":
             raise self.refusal(
                 node, f"holds {words(kinds)}, never {value_kind(like)} like {like!r}"
             )
-        return Side(key_value(name, like), "config")
+        if name in self.columns:
+            return Side(self.columns[name], "row")
+        return Side(kind_value(name) if name in KINDS else key_value(name, like), "config")
 
     def like(self, names: Sequence[ast.expr]) -> object:
         """Return a value of the kind that names hold which are compared with each other."""
-        return 0 if all(self.is_number(node) for node in names) else ""
-
-    def is_number(self, node: ast.expr) -> bool:
-        name = self.dotted(node)
-        if name in self.columns:
-            return issubclass(self.columns[name].type.python_type, int | float)
-        return name not in KINDS and self.kinds(node) <= {"number", "null"}
+        return 0 if all(self.kinds(node) <= {"number", "null"} for node in names) else ""
 
     def kinds(self, node: ast.expr) -> set[str]:
-        """Return the kinds of value that a config key holds."""
+        """Return the kinds of value that a name holds; see `value_kind`."""
         name = self.dotted(node)
+        if name in KINDS:
+            return {"text"}
+        if name in self.columns:
+            number = issubclass(self.columns[name].type.python_type, int | float)
+            return {"number" if number else "text"}
         if name not in self.known_keys:
             known = {*self.columns, *KINDS, *self.known_keys}
             raise self.refusal(node, f"is not known here; {suggest(name, known)}")
@@ -235,19 +229,9 @@ class _Compiler:
 
     def require_order(self, node: ast.expr, like: object) -> None:
         """Refuse to order unlike values, which databases do by rules of their own."""
-        name = self.dotted(node)
-        kinds = {value_kind(like)} if name in {*self.columns, *KINDS} else self.kinds(node)
+        kinds = self.kinds(node)
         if not kinds <= {value_kind(like), "null"}:
             raise self.refusal(node, f"holds {words(kinds)} and cannot be ordered against {like!r}")
-
-    def typed(self, node: ast.expr, name: str, like: object) -> Column:
-        column = self.columns[name]
-        is_text = not issubclass(column.type.python_type, int | float)
-        unlike = isinstance(like, list) or isinstance(like, str) is not is_text
-        if unlike and like not in (None, ""):
-            kind = "text" if is_text else "a number"
-            raise self.refusal(node, f"is {kind} and cannot be compared with {like!r}")
-        return column
 
     def dotted(self, node: ast.expr) -> str:
         parts: list[str] = []
@@ -353,11 +337,7 @@ class Selection:
     def conditions(
         self, session: Session, extra: Mapping[str, Column] | None = None
     ) -> list[Column]:
-        """Return the SQL conditions; `extra` are the columns beside those of a run.
-
-        Raises:
-            StoreError: If a keyword or a name in `where` is unknown, or a value cannot be matched.
-        """
+        """Return the SQL conditions; `extra` are the columns beside those of a run."""
         beside = extra or {}
         found: list[Column] = []
         if self.phase not in (None, "all"):
