@@ -1,6 +1,7 @@
 """The contract of a probe: what it measures, and when it is asked."""
 
 import inspect
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,9 @@ from studies.scoring import FixedSets, Measured, judged, logits_per_answer, pred
 from studies.seeds import Seeds
 from studies.tasks.task import Batch, Task
 from variants.positions import BeyondTableError
+
+LAYER = re.compile(r"(?:^|\.)blocks\.(\d+)\b")
+"""The layer in the path of a module or parameter."""
 
 
 @dataclass(frozen=True)

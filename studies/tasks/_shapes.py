@@ -111,11 +111,6 @@ class Surrounded(Task):
 
 Place = Literal["first", "last", "mean", "prepended", "appended"]
 
-AROUND: dict[str, tuple[int, int]] = {"prepended": (1, 0), "appended": (0, 1)}
-"""How many empty tokens a place puts before and after the symbols."""
-
-READOUTS = {"prepended": "first", "appended": "last"}
-
 
 class OneAnswer(Surrounded):
     """A task with one answer a sequence, read at a place of choice.
@@ -130,7 +125,7 @@ class OneAnswer(Surrounded):
     def __init__(self, answer_at: Place) -> None:
         check_choice(self.name, "answer_at", answer_at, get_args(Place))
         self.answer_at: Place = answer_at
-        self.readout = READOUTS.get(answer_at, answer_at)
+        self.readout = {"prepended": "first", "appended": "last"}.get(answer_at, answer_at)
 
     @abstractmethod
     def answer(self, symbols: Symbols) -> Answers:
@@ -141,7 +136,7 @@ class OneAnswer(Surrounded):
         return None
 
     def empties(self, length: int) -> tuple[int, int]:
-        return AROUND.get(self.answer_at, (0, 0))
+        return int(self.answer_at == "prepended"), int(self.answer_at == "appended")
 
     def solve(self, tokens: Tokens) -> Targets:
         return self.answer(self.symbols(tokens))
@@ -210,6 +205,16 @@ class AnswerString(Surrounded):
         generator = torch.Generator().manual_seed(0)
         drawn = self.draw(generator, min(most, symbols // length), length)
         return drawn, self.answer(drawn)
+
+
+STOP = 2
+"""The class that ends a string of bits."""
+
+
+def stopped(answers: Outputs, sizes: Int[Tensor, "batch 1"]) -> Outputs:
+    """Strings of bits that end with a stop after so many; what follows it is unscored."""
+    output = torch.arange(answers.shape[1], device=answers.device)
+    return answers.where(output < sizes, STOP).masked_fill(output > sizes, UNSCORED)
 
 
 class UniformString(AnswerString):

@@ -149,11 +149,10 @@ class Task(ABC):
             ValueError: If the length is below `min_length` or above `max_length`.
         """
         self.check_length(length)
-        known = self._known_floors
         key = repr(self), length
-        if key not in known:
-            known[key] = self.measure_floors(length)
-        return known[key]
+        if key not in self._known_floors:
+            self._known_floors[key] = self.measure_floors(length)
+        return self._known_floors[key]
 
     def measure_floors(self, length: int) -> Floors:
         """Estimate the floors by sampling; a task that knows them exactly overrides this.
