@@ -21,7 +21,6 @@ the link is needed, since a query is left with weights that it never had in trai
 what is enough. Source: Serrano and Smith 2019 (arXiv:1906.03731), whose text has no true links.
 """
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from studies.cli.command import command
@@ -67,12 +66,10 @@ METRICS = {
 }
 
 
-def panel(
-    label: str, task: Mapping[str, Any], position: str, steps: int, **more: Any
-) -> dict[str, Any]:
+def panel(label: str, task: Any, position: str, steps: int, **more: Any) -> dict[str, Any]:
     """One task with an encoder that learns it."""
     encoder = {"position": position, **more.pop("encoder", {})}
-    return {"label": label, "task": dict(task), "steps": steps, "encoder": encoder, **more}
+    return {"label": label, "task": task, "steps": steps, "encoder": encoder, **more}
 
 
 WIDE = {"d_model": 64, "feedforward": {"name": "gelu", "d_ff": 256}}

@@ -53,11 +53,13 @@ def to_one_key(key: Int[Tensor, "batch query"], linked: Bool[Tensor, "batch quer
 
 
 class Lookup(Task):
-    """A task whose answer at a position is a token of the same sequence."""
+    """A task whose answer at a position is a token of the same sequence.
+
+    The id of class 0 is `first_answer`.
+    """
 
     readout = "tokens"
     first_answer: int = 1
-    """The token id that is class 0."""
 
     @abstractmethod
     def source(self, tokens: Tokens) -> Source:
@@ -251,6 +253,7 @@ class Transcript(Task):
     def __init__(self, alphabet: int) -> None:
         check_least(self.name, 2, alphabet=alphabet)
         self.alphabet = self.n_symbols = alphabet
+        self.divider = alphabet + 1
 
     def prompt(self, symbols: Symbols) -> Prompt:
         """The prompt that asks about these symbols, with the separator."""
@@ -268,11 +271,6 @@ class Transcript(Task):
     @property
     def n_classes(self) -> int:
         return self.alphabet + self.divided + 1
-
-    @property
-    def divider(self) -> int:
-        """The id of the divider, for replies of two parts."""
-        return self.alphabet + 1
 
     def special(self, number: int) -> int:
         """The id of one of the `specials`."""

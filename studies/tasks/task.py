@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from einops import rearrange
@@ -205,9 +205,13 @@ class Task(ABC):
         return {}
 
     def __repr__(self) -> str:
-        options = list(inspect.signature(type(self)).parameters)
-        shown = ", ".join(f"{option}={getattr(self, option)!r}" for option in options)
-        return f"{self.name}({shown})"
+        return with_options(self)
+
+
+def with_options(part: Any) -> str:
+    """A task or probe as text: its name with its options."""
+    options = inspect.signature(type(part)).parameters
+    return f"{part.name}({', '.join(f'{option}={getattr(part, option)!r}' for option in options)})"
 
 
 def _written(label: int | float) -> str:
