@@ -198,7 +198,7 @@ def schema(plugins: Imports = None) -> Iterator[str]:
     """Print the JSON Schema of an encoder's config, with the parts of every kind."""
     import json
 
-    from registry.schema import json_schema
+    from registry.config import json_schema
 
     _load(plugins)
     yield json.dumps(json_schema(), indent=2, ensure_ascii=False)

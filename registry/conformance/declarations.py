@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from registry.conformance.checks import only_for, promise, require
-from registry.conformance.subject import HEADS, Subject, moved, ragged, tokens
-from registry.conformance.trial import other_values
-from registry.options import options_of
+from registry.conformance.subject import HEADS, Subject, moved, other_values, ragged, tokens
+from registry.registry import options_of
 from variants.dims import Dims
 from variants.positions.position import BeyondTableError
 

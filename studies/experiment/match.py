@@ -15,6 +15,7 @@ from pydantic import Field
 from registry.build import threads
 from registry.errors import ConfigError, Problem
 from studies.errors import BrokenModelError, model_answers, model_is_built
+from studies.experiment.overlays import at
 from studies.training.settings import Count, RunConfig, Strictly, task_of
 
 if TYPE_CHECKING:
@@ -66,10 +67,7 @@ class Match(Strictly):
 
     def value_in(self, config: RunConfig) -> Any:
         """The value of the knob in a config; None where it is left at its default."""
-        value: Any = config.plain()
-        for step in self.knob.split("."):
-            value = value.get(step) if isinstance(value, Mapping) else None
-        return value
+        return at(config.plain(), self.knob)
 
     def __str__(self) -> str:
         return f"{UNITS[self.what]} within {self.within * 100:g} %, by {self.knob}"

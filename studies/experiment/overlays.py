@@ -72,6 +72,13 @@ def nested(overlay: Mapping[str, Any]) -> dict[str, Any]:
     return opened
 
 
+def at(data: Any, key: str) -> Any:
+    """The value under a dotted key; None if there is none."""
+    for step in key.split("."):
+        data = data.get(step) if isinstance(data, Mapping) else None
+    return data
+
+
 def leaves(overlay: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """The values of an overlay under their dotted keys; a choice with a name is one value."""
     for key, value in overlay.items():

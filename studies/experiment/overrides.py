@@ -223,15 +223,15 @@ def at_origin(problem: Problem, layers: Sequence[Layer]) -> Problem:
     """
     for layer in layers:
         for key in _spellings(problem.key):
-            if holds(layer.data, key.split(".")):
+            if holds(layer.data, key):
                 return _told(problem, layer, key)
     for place in _places(problem.key):
         for layer in layers:
-            if holds(layer.data, place.split(".")):
+            if holds(layer.data, place):
                 return _told(problem, layer, problem.key)
     parent = problem.key.rpartition(".")[0]
     for layer in reversed(layers):
-        if parent and holds(layer.data, parent.split(".")):
+        if parent and holds(layer.data, parent):
             return _told(problem, layer, problem.key)
     return problem
 
@@ -261,11 +261,13 @@ def _told(problem: Problem, layer: Layer, key: str) -> Problem:
     return replace(problem, key=place, file=None if layer.file is None else str(layer.file))
 
 
-def holds(data: Any, path: Sequence[str]) -> bool:
-    """Return whether plain data has a path."""
-    if not path:
-        return True
-    return any(holds(value, rest) for value, rest in _steps(data, path))
+def holds(data: Any, key: str) -> bool:
+    """Return whether plain data has something under a dotted key."""
+    return _holds(data, key.split("."))
+
+
+def _holds(data: Any, path: Sequence[str]) -> bool:
+    return not path or any(_holds(value, rest) for value, rest in _steps(data, path))
 
 
 def _steps(data: Any, path: Sequence[str]) -> Iterator[tuple[Any, Sequence[str]]]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from registry.errors import ConfigError
 from studies.experiment.arms import Arm
 from studies.experiment.draft import Draft
-from studies.experiment.overlays import nested
+from studies.experiment.overlays import at, nested
 from studies.experiment.settings import Direction, Search
 from studies.experiment.tune import in_words
 
@@ -65,13 +65,7 @@ def grow(draft: Draft, points: Sequence[Point]) -> Draft | None:
 
 def setting_in(config: Mapping[str, Any], search: Search) -> dict[str, Any]:
     """The values that a config has for the keys of a search's space."""
-    return {key: _at(config, key) for key in search.space}
-
-
-def _at(config: Any, key: str) -> Any:
-    for step in key.split("."):
-        config = config[step]
-    return config
+    return {key: at(config, key) for key in search.space}
 
 
 def _proposals(draft: Draft, search: Search, known: Sequence[Point]) -> Iterator[Arm]:

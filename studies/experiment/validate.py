@@ -11,7 +11,7 @@ from studies.experiment.contrasts import contrast_problems, why_not_asked
 from studies.experiment.draft import Draft
 from studies.experiment.hypothesis import Hypothesis
 from studies.experiment.overlays import EXAMPLES, PLAIN, lies_under, nested
-from studies.experiment.overrides import resolve_settings
+from studies.experiment.overrides import holds, resolve_settings
 from studies.experiment.plan import Cell
 from studies.training.settings import Evaluation, RunConfig, Training, task_of
 
@@ -120,7 +120,7 @@ def _without_effect(draft: Draft) -> list[Problem]:
     overlays = [arm.over(draft.study.variables) for arm in draft.arms.values()]
     problems: list[Problem] = []
     for variable in draft.variables:
-        if says(shared, variable) and all(says(overlay, variable) for overlay in overlays):
+        if holds(shared, variable) and all(holds(overlay, variable) for overlay in overlays):
             rule = (
                 f"the arms of this study differ in their {variable}: name them by --arms, and "
                 "leave out one for all"
@@ -215,7 +215,7 @@ def _of_search(draft: Draft) -> Iterator[Problem]:
         return
     config = draft.config(draft.cells()[0]).plain()
     for key in search.space:
-        if not says(config, key):
+        if not holds(config, key):
             yield Problem("study.search.space", f"a run of this study has no key {key!r}", key)
 
 
@@ -267,16 +267,7 @@ def _brings(overlay: Mapping[str, Any], key: str) -> bool:
     """Return whether an overlay sets a key or the part whose option it is."""
     root, _, rest = key.partition(".")
     places = {key, f"{root}.{rest.partition('.')[0]}"} | (set() if root in PLAIN else {root})
-    return any(says(overlay, place) for place in places)
-
-
-def says(overlay: Any, key: str) -> bool:
-    """Return whether nested data has a dotted key."""
-    for step in key.split("."):
-        if not isinstance(overlay, dict) or step not in overlay:
-            return False
-        overlay = overlay[step]
-    return True
+    return any(holds(overlay, place) for place in places)
 
 
 FIELDS = {

@@ -48,7 +48,7 @@ def copied(packages: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 def comment(file: Path) -> None:
     before, _, after = file.read_text().split('"""', 2)
-    file.write_text(f'# a comment\n\n{before}"""Another docstring."""{after}')
+    file.write_text(f'# a comment\n{before}"""Another docstring."""{after}')
 
 
 def edit(file: Path) -> None:
