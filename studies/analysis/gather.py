@@ -6,6 +6,7 @@ from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from registry.config import hash_of
 from store.metrics import metric_of
 from studies.analysis.choice import alternatives, tried_settings
 from studies.analysis.phrases import fit_title
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from store.records import Choice, PlannedRun, Run, Score
     from store.results import Results
 
-Key = tuple[str, str, str, int, str]
+Key = tuple[str, str, str, int, str, str]
 
 RESULTS = ("done", "diverged", "not_applicable")
 """The statuses of runs that need not be done again; one that failed is tried by the next call."""
@@ -40,7 +41,6 @@ class StoredRuns:
     def __init__(self, plan: Plan, results: "Results") -> None:
         self.plan, self.results = plan, results
         found = results.runs(study=plan.study, phase=None)
-        # Of runs with one config, such as those of a plug-in's older source, the newest counts.
         self._known = {_key(run): run for run in found}
         self._choices = {
             (one.task, one.arm, one.search): one for one in results.choices(plan.study)
@@ -77,21 +77,43 @@ class StoredRuns:
             return []
         return self._found(self.plan.confirming(cell, choice.setting))
 
-    def _is_lost(self, cell: Cell) -> bool:
-        """Has tuning ended without a setting?"""
+    def is_lost(self, cell: Cell) -> bool:
+        """Return whether tuning ended without a setting, so that nothing is confirmed."""
         choice = self.choice(cell)
         return choice is not None and choice.setting is None and choice.reason != NOT_OVER
+
+    def expected(self, cell: Cell) -> int:
+        """The number of final runs that a cell has in the end."""
+        return 0 if self.is_lost(cell) else self.plan.protocol.seeds
 
     @property
     def complete(self) -> bool:
         """Is nothing left to be done, and nothing worth trying again?"""
         for cell in self.plan.cells():
-            final, lost = self.final(cell), self._is_lost(cell)
+            final = self.final(cell)
             if any(run.status not in RESULTS for run in (*self.tuning(cell), *final)):
                 return False
-            if len(final) < self.plan.protocol.seeds and not lost:
+            if len(final) < self.expected(cell):
                 return False
         return True
+
+    def changed(self) -> dict[str, list[int]]:
+        """The runs of each arm whose parts had another source than the plan has.
+
+        Runs of an older version note fewer parts; what they do not note is not compared.
+        """
+        found: dict[str, list[int]] = {}
+        of_cell = {cell: [*self.tuning(cell), *self.final(cell)] for cell in self.plan.cells()}
+        codes = {run.code_hash or "" for runs in of_cell.values() for run in runs}
+        noted = {code: self.results.components(code) for code in codes}
+        for cell, runs in of_cell.items():
+            parts = self.plan.code[self.plan[cell].tries[0].code_hash]
+            now = {(part.kind, part.name): part.source_hash for part in parts}
+            for run in runs:
+                before = noted[run.code_hash or ""]
+                if any(now.get((one.kind, one.name)) != one.source_hash for one in before):
+                    found.setdefault(cell.arm, []).append(run.id)
+        return found
 
     @cached_property
     def scores(self) -> Mapping[int, list["Score"]]:
@@ -215,4 +237,5 @@ def _bins(scores: Iterable["Score"]) -> dict[Measure, Curve]:
 
 
 def _key(run: "Run | PlannedRun") -> Key:
-    return run.task, run.arm, run.phase, run.seed, run.config_hash
+    foreign = hash_of(run.provenance.get("plugin_parts") or {})
+    return run.task, run.arm, run.phase, run.seed, run.config_hash, foreign

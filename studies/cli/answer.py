@@ -14,7 +14,7 @@ from studies.analysis.search import best
 from studies.analysis.summaries import overall
 from studies.analysis.verdicts import Verdict, verdicts
 from studies.errors import FailedRunsError
-from studies.execution.running import Call, changed, unsaved
+from studies.execution.running import Call, unsaved
 from studies.experiment.freeze import frozen_for, kept_for
 from studies.experiment.hypothesis import Frozen
 from studies.experiment.plan import Plan
@@ -52,7 +52,7 @@ def show_answer(study: Study, plan: Plan, call: Call) -> list[Verdict]:
 
 def _print_notes(plan: Plan, stored: StoredRuns, call: Call) -> None:
     """Say on standard error what a reader of the answer must know, and how it is mended."""
-    for arm, run_ids in changed(plan, stored).items():
+    for arm, run_ids in stored.changed().items():
         print(
             f"Warning: the code of arm {arm!r} changed after {len(run_ids)} of its runs (first: "
             f"run {run_ids[0]}). Use --rerun {arm} to repeat them.",
