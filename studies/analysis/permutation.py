@@ -10,6 +10,7 @@ Source: Janssen 1997, doi:10.1016/S0167-7152(97)00043-6; Chung & Romano 2013, ar
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, combinations
 from math import comb
 from typing import Literal
@@ -37,7 +38,7 @@ class PermutationTest:
         p: The p-value. Among all splits, the share at least as extreme as the observed one; among
             m drawn ones with b as extreme, (b + 1) / (m + 1) (Phipson & Smyth 2010,
             arXiv:1603.05766).
-        statistic: Welch's t of the observed split; infinite where both samples are constant and
+        statistic: Of the observed split. Welch's t is infinite where both samples are constant and
             differ, 0 where they are constant and equal.
         splits: How many splits were looked at.
         exact: Were they all there are?
@@ -57,6 +58,7 @@ class Splits:
     exact: bool
 
 
+@lru_cache(maxsize=8)
 def splits_of(n_a: int, n_b: int, seed: int = 0) -> Splits:
     """All ways to split, or as many random ones as `DRAWS` besides the observed one."""
     n, count = n_a + n_b, comb(n_a + n_b, n_a)
@@ -80,11 +82,7 @@ def smallest_p(n_a: int, n_b: int, alternative: Alternative = "two-sided") -> fl
 
 
 def permutation_test(
-    a: Sequence[float],
-    b: Sequence[float],
-    alternative: Alternative = "two-sided",
-    splits: Splits | None = None,
-    seed: int = 0,
+    a: Sequence[float], b: Sequence[float], alternative: Alternative = "two-sided", seed: int = 0
 ) -> PermutationTest:
     """Test whether the mean of `a` differs from, exceeds or falls below that of `b`.
 
@@ -92,7 +90,6 @@ def permutation_test(
         a: Values of one arm, one a seed.
         b: Values of the other arm.
         alternative: What is tested against "no difference".
-        splits: Those of these sizes, where many tests share them.
         seed: Of the draws, where there are too many splits to look at all.
 
     Raises:
@@ -103,11 +100,19 @@ def permutation_test(
             raise ValueError(
                 f"a permutation test needs at least two finite values an arm; got {list(values)}"
             )
-    splits = splits or splits_of(len(a), len(b), seed)
-    t = statistics(np.array([*a, *b], dtype=float), splits)
-    observed = float(t[0])
-    t = {"two-sided": np.abs(t), "greater": t, "less": -t}[alternative]
-    return PermutationTest(share_as_extreme(t), observed, len(t), splits.exact)
+    splits = splits_of(len(a), len(b), seed)
+    return tested(statistics(np.array([*a, *b], dtype=float), splits), splits, alternative)
+
+
+def tested(
+    t: Float[np.ndarray, " splits"], splits: Splits, alternative: Alternative
+) -> PermutationTest:
+    """The test whose statistic has these values."""
+    return PermutationTest(_p_value(t, alternative), float(t[0]), len(t), splits.exact)
+
+
+def _p_value(t: Float[np.ndarray, " splits"], alternative: Alternative) -> float:
+    return share_as_extreme({"two-sided": np.abs(t), "greater": t, "less": -t}[alternative])
 
 
 def share_as_extreme(t: Float[np.ndarray, " splits"], observed: float | None = None) -> float:
@@ -132,12 +137,16 @@ def statistics(pooled: Float[np.ndarray, " seeds"], splits: Splits) -> Float[np.
     variance = (square_a - sum_a**2 / n_a) / (n_a - 1) / n_a
     variance = variance + (square_b - sum_b**2 / n_b) / (n_b - 1) / n_b
     difference = sum_a / n_a - sum_b / n_b
+    return _over_error(difference, variance)
+
+
+def _over_error(
+    effect: Float[np.ndarray, " splits"], variance: Float[np.ndarray, " splits"]
+) -> Float[np.ndarray, " splits"]:
+    """An effect over its standard error: where nothing varies, 0 without effect, else infinite."""
     constant = variance < SAME**1.5
-    return np.where(
-        constant,
-        np.where(np.abs(difference) < SAME, 0.0, np.copysign(np.inf, difference)),
-        difference / np.sqrt(np.where(constant, 1.0, variance)),
-    )
+    infinite = np.where(np.abs(effect) < SAME, 0.0, np.copysign(np.inf, effect))
+    return np.where(constant, infinite, effect / np.sqrt(np.where(constant, 1.0, variance)))
 
 
 Kind = Literal["first", "second", "interaction"]
@@ -167,8 +176,7 @@ def permuted(
     values = np.concatenate(samples)
     weight = np.array([weights[cell] for cell in cells])
     shuffled = values[_orders(np.repeat(stratum, sizes), generator, draws)]
-    t = _studentized(shuffled, sizes, weight)
-    return share_as_extreme({"two-sided": np.abs(t), "greater": t, "less": -t}[alternative])
+    return _p_value(_studentized(shuffled, sizes, weight), alternative)
 
 
 def _orders(
@@ -197,10 +205,7 @@ def _studentized(
     means = values @ in_cell / sizes
     squares = values**2 @ in_cell - sizes * means**2
     variance = (squares / (sizes - 1) / sizes) @ weights**2
-    effect = means @ weights
-    constant = variance < SAME**1.5
-    infinite = np.where(np.abs(effect) < SAME, 0.0, np.copysign(np.inf, effect))
-    return np.where(constant, infinite, effect / np.sqrt(np.where(constant, 1.0, variance)))
+    return _over_error(means @ weights, variance)
 
 
 def _residuals(cells: Sequence[tuple[int, int]], samples: Sequence[Sample]) -> list[Sample]:
@@ -227,15 +232,10 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
     Source: Holm 1979, Scandinavian Journal of Statistics 6, 65-70.
     """
-    order = sorted(
-        (index for index, p in enumerate(p_values) if p is not None),
-        key=lambda index: p_values[index] or 0.0,
-    )
+    known = [(p, index) for index, p in enumerate(p_values) if p is not None]
     adjusted: list[float | None] = [None] * len(p_values)
     highest = 0.0
-    for rank, index in enumerate(order):
-        p = p_values[index]
-        assert p is not None
+    for rank, (p, index) in enumerate(sorted(known)):
         highest = max(highest, min(1.0, (len(p_values) - rank) * p))
         adjusted[index] = highest
     return adjusted

@@ -41,13 +41,9 @@ def short_of(value: float, threshold: float) -> str:
 
 
 def number(value: float) -> str:
-    """A share in few signs: ".56", "1.0", "-.03"."""
-    # What is not 1 is not shown as 1.
-    value = min(value, 0.994) if value < 0.9995 else value
-    text = f"{value:.2f}".replace("-0.00", "0.00")
-    if text == "1.00":
-        return "1.0"
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+    """A share in few signs: ".56", "1.0", "-.03"; what is not 1 is not shown as 1."""
+    text = decimal(min(value, 0.994) if value < 0.9995 else value)
+    return "1.0" if text == "1.00" else text
 
 
 def cell_text(interval: Interval | None) -> str:

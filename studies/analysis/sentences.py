@@ -4,11 +4,11 @@ Terminal, page and Python print these; there is no other prose about results.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from store.aggregate import t_interval
 from store.metrics import metric_of
+from studies.analysis.contrasts import MOST
 from studies.analysis.phrases import (
     decimal,
     decimals,
@@ -20,10 +20,10 @@ from studies.analysis.phrases import (
     seldom_learned,
     short_of,
 )
-from studies.analysis.power import MOST
-from studies.analysis.results import FIT, PENDING, Arm, Reach, Task
+from studies.analysis.results import PENDING, Arm, Reach, Task
 from studies.analysis.verdicts import Status, Verdict
 from studies.experiment.hypothesis import SIGNS, Hypothesis
+from studies.experiment.tune import in_words
 
 if TYPE_CHECKING:
     from studies.experiment.study import Line
@@ -51,42 +51,31 @@ def sentence(verdict: Verdict) -> str:
     return f"{head}: {told}: {_numbers(verdict)}{_what_is_open(verdict)}."
 
 
-@dataclass(frozen=True)
-class Verbs:
-    """How it is said that one value is larger or smaller than another."""
-
-    more: str
-    less: str
-    not_more: str
-    not_less: str
-
-
-OF_SCORES = Verbs("exceeds", "falls short of", "does not exceed", "does not fall short of")
-OF_TIMES = Verbs("is later than", "is sooner than", "is not later than", "is not sooner than")
-
-
 def _finding(verdict: Verdict) -> str:
     """What the interval says about the arms."""
     claim, low, high = verdict.hypothesis, verdict.low or 0.0, verdict.high or 0.0
-    delta, (arm, other), verbs = claim.smallest_effect, subjects(claim), _verbs(claim)
+    delta, (arm, other) = claim.smallest_effect, subjects(claim)
     far = decimal(delta, decimals(delta))
     near = f"is within {far} of"
+    more, less, not_more, not_less = (
+        ("is later than", "is sooner than", "is not later than", "is not sooner than")
+        if is_time(claim) and claim.than is None
+        else ("exceeds", "falls short of", "does not exceed", "does not fall short of")
+    )
     if verdict.status == "inconclusive":
         return {
-            "greater": f"it is open whether {arm} {verbs.more} {other} by {far}",
-            "less": f"it is open whether {arm} {verbs.less} {other} by {far}",
+            "greater": f"it is open whether {arm} {more} {other} by {far}",
+            "less": f"it is open whether {arm} {less} {other} by {far}",
             "different": f"it is open whether {arm} and {other} differ by {far}",
             "same": f"it is open whether {arm} {near} {other}",
         }[claim.direction]
     if low > delta:
-        return f"{arm} {verbs.more} {other} by more than {far}"
+        return f"{arm} {more} {other} by more than {far}"
     if high < -delta:
-        return f"{arm} {verbs.less} {other} by more than {far}"
+        return f"{arm} {less} {other} by more than {far}"
     if -delta < low and high < delta:
         return f"{arm} {near} {other}"
-    if claim.direction == "greater":
-        return f"{arm} {verbs.not_more} {other} by {far}"
-    return f"{arm} {verbs.not_less} {other} by {far}"
+    return f"{arm} {not_more if claim.direction == 'greater' else not_less} {other} by {far}"
 
 
 def subjects(claim: Hypothesis) -> tuple[str, str]:
@@ -100,10 +89,6 @@ def subjects(claim: Hypothesis) -> tuple[str, str]:
 def is_time(claim: Hypothesis) -> bool:
     """Is a claim about a time, which a run may end without?"""
     return metric_of(claim.metric).kind == "time"
-
-
-def _verbs(claim: Hypothesis) -> Verbs:
-    return OF_TIMES if is_time(claim) and claim.than is None else OF_SCORES
 
 
 def measure(claim: Hypothesis) -> str:
@@ -207,8 +192,6 @@ def _below(skill: float, threshold: float) -> str:
 
 def _remarks(arm: Arm) -> list[str]:
     """What a reader must know beside the verdict."""
-    from studies.experiment.tune import in_words  # which loads torch
-
     lost = arm.count("diverged"), arm.count("failed"), len(arm.seeds)
     remarks = [f"{told}." for told in lost_seeds(*lost, arm.has_skill)]
     choice = arm.choice
@@ -224,7 +207,7 @@ def fit_times(arm: Arm) -> str:
 
     A seed that ended, or failed, before it met the criterion counts among all of them.
     """
-    met, ended = arm.times(FIT), arm.times(FIT, reached=False)
+    met, ended = arm.times(), arm.times(reached=False)
     told = out_of(len(met), len(arm.seeds), "seed")
     if met:
         least, most = f"{met[0]:,.0f}", f"{met[-1]:,.0f}"
@@ -232,11 +215,6 @@ def fit_times(arm: Arm) -> str:
     if ended:
         told += f"; {len(ended)} not within {max(ended):,.0f} steps"
     return told
-
-
-def answer(tasks: list[Task], verdicts: list[Verdict], lines: "list[Line]") -> list[str]:
-    """The answer in two sentences: what became of the claims, and how far the arms reach."""
-    return [claims(verdicts), reaches(tasks, lines)]
 
 
 def claims(verdicts: list[Verdict]) -> str:
@@ -253,12 +231,10 @@ def claims(verdicts: list[Verdict]) -> str:
     if not primary:
         return "This study makes no claim, so none is tested."
     groups = {
-        status: [verdict for verdict in primary if verdict.status == status] for status in ORDER
+        status: [one.hypothesis.name for one in primary if one.status == status] for status in ORDER
     }
     told = [
-        f"{len(group)} {status} ({'; '.join(v.hypothesis.name for v in group)})"
-        for status, group in groups.items()
-        if group
+        f"{len(names)} {status} ({'; '.join(names)})" for status, names in groups.items() if names
     ]
     fixed = max(len(primary), *(verdict.family for verdict in primary))
     noun = "hypothesis" if fixed == 1 else "hypotheses"
@@ -312,81 +288,66 @@ def _learned(task: Task) -> str:
 def _furthest(task: Task) -> str:
     found = {arm.name: arm.reach(task.threshold) for arm in task.arms}
     learned = {name: one for name, one in found.items() if one.learned}
-    where, longest = f"on {task.label}", task.trained[1]
+    where, longest, threshold = f"on {task.label}", task.trained[1], task.threshold
     if not any(seed.ended for seed in task.seeds):
         return f"{where}, no confirming run is over yet"
     if all(one.learned is None for one in found.values()):
         return f"{where}, no arm has a result"
-    missed = _missed(task, found)
+    idle, rest = _missed(task, found)
     if not learned:
-        only = _seldom(task, found) + _empty(task, found)
-        return f"{where}, no arm reaches skill {task.threshold:g} at length {longest}{only}"
+        return f"{where}, no arm reaches skill {threshold:g} at length {longest}{rest}"
     furthest = max(one.last_length_above or 0 for one in learned.values())
     best = [name for name, one in learned.items() if one.last_length_above == furthest]
-    verb = "stays" if len(best) == 1 else "stay"
-    others = _others({name: one for name, one in learned.items() if name not in best}, task)
     if max(task.lengths) <= longest:
         verb = "reaches" if len(learned) == 1 else "reach"
-        held = f"{verb} skill {task.threshold:g} at length {longest}, the longest tested"
-        return f"{where}, {arms_of(list(learned), task)} {held}{missed}"
+        held = f"{verb} skill {threshold:g} at length {longest}, the longest tested"
+        return f"{where}, {arms_of(list(learned), task)} {held}{idle}{rest}"
     if furthest == longest:
         return (
-            f"{where}, no arm's mean skill stays at {task.threshold:g} or above beyond the trained "
-            f"lengths{missed}"
+            f"{where}, no arm's mean skill stays at {threshold:g} or above beyond the trained "
+            f"lengths{idle}{rest}"
         )
-    held = f"at {task.threshold:g} skill or above up to length {furthest}"
-    return f"{where}, {arms_of(best, task)} {verb} {held}{others}{missed}"
+    verb = "stays" if len(best) == 1 else "stay"
+    held = f"at {threshold:g} skill or above up to length {furthest}"
+    others = _others({name: one for name, one in learned.items() if name not in best}, task)
+    return f"{where}, {arms_of(best, task)} {verb} {held}{others}{idle}{rest}"
 
 
 def _others(rest: Mapping[str, Reach], task: Task) -> str:
     """What became of the arms that learned and reach less far than the best."""
     fall = sum(one.first_length_below is not None for one in rest.values())
-    told = f", the {fall} other arms that learned fall earlier" if fall > 1 else ""
-    told = ", the other arm that learned falls earlier" if len(rest) == fall == 1 else told
-    told = told or (", another arm that learned falls earlier" if fall else "")
+    told = ", another arm that learned falls earlier" if fall else ""
+    if fall > 1:
+        told = f", the {fall} other arms that learned fall earlier"
+    elif len(rest) == fall == 1:
+        told = ", the other arm that learned falls earlier"
     short = [name for name, one in rest.items() if one.first_length_below is None]
     return told + (f"; {arms_of(short, task)} cannot be asked so far" if short else "")
 
 
-def _missed(task: Task, found: Mapping[str, Reach]) -> str:
-    """Which arms did not learn, which did in some seeds, and which have no result."""
-    idle = [
-        arm.name
-        for arm in task.arms
-        if found[arm.name].learned is False and not arm.learners(task.threshold)
-    ]
-    told = f"; {arms_of(idle, task)} did not learn the trained lengths" if idle else ""
-    return told + _seldom(task, found) + _empty(task, found)
-
-
-def _empty(task: Task, found: Mapping[str, Reach]) -> str:
-    """Which arms have no result."""
+def _missed(task: Task, found: Mapping[str, Reach]) -> tuple[str, str]:
+    """Which arms did not learn; which did in too few seeds for their mean, or have no result."""
+    missed = [arm for arm in task.arms if found[arm.name].learned is False]
+    learners = {arm.name: arm.learners(task.threshold) for arm in missed}
+    idle = [name for name, seeds in learners.items() if not seeds]
+    some = [arm for arm in missed if learners[arm.name]]
     empty = [name for name, one in found.items() if one.learned is None]
-    has = "has" if len(empty) == 1 else "have"
-    return f"; {arms_of(empty, task)} {has} no result" if empty else ""
+    rest = ""
+    if some:
+        only = seldom_learned(learners[some[0].name], len(some[0].seeds))
+        only = only if len(some) == 1 else "learned in a part of their seeds only"
+        rest = f"; {arms_of([arm.name for arm in some], task)} {only}"
+    if empty:
+        rest += f"; {arms_of(empty, task)} {'has' if len(empty) == 1 else 'have'} no result"
+    return f"; {arms_of(idle, task)} did not learn the trained lengths" if idle else "", rest
 
 
 def _lost(task: Task) -> str:
     """How many seeds ended without numbers of their own, over all arms."""
     diverged, failed = (sum(arm.count(one) for arm in task.arms) for one in ("diverged", "failed"))
-    total = sum(len(arm.seeds) for arm in task.arms)
     counted = all(arm.has_skill for arm in task.arms if arm.count("diverged"))
-    return "".join(f"; {told}" for told in lost_seeds(diverged, failed, total, counted))
-
-
-def _seldom(task: Task, found: Mapping[str, Reach]) -> str:
-    """Which arms learned in some of their seeds, and in too few for their mean."""
-    some = [
-        arm
-        for arm in task.arms
-        if found[arm.name].learned is False and arm.learners(task.threshold)
-    ]
-    if not some:
-        return ""
-    names = arms_of([arm.name for arm in some], task)
-    if len(some) > 1:
-        return f"; {names} learned in a part of their seeds only"
-    return f"; {names} {seldom_learned(some[0].learners(task.threshold), len(some[0].seeds))}"
+    told = lost_seeds(diverged, failed, len(task.seeds), counted)
+    return "".join(f"; {one}" for one in told)
 
 
 def arms_of(names: list[str], task: Task) -> str:

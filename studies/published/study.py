@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from registry.errors import UnknownNameError
 from studies.experiment.draft import Draft
-from studies.experiment.overlays import leaves, merge
+from studies.experiment.overlays import differing, leaves, merge
 from studies.experiment.overrides import gather
 from studies.experiment.settings import Settings
 from studies.experiment.study import Budget, Study
-from studies.published.table import Budgeted, Published, load, ranges_written_out
+from studies.published.table import POINT, Budgeted, Published, load, ranges_written_out
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 PROGRAM = "studies.published"
 IN_PANELS = ("task", "encoder", "perform", "training", "evaluation")
-POINT = "- "
-"""How a difference from the source begins in the notes of a plan."""
-
 PAPER = "paper"
 """The budget that is the protocol of the source itself."""
 
@@ -62,7 +59,7 @@ def study_of(name: str, rows: Sequence[str] | None = None, form: str = "table") 
 
 def _show(form: str, console: "Console", results: "StudyResults") -> None:
     # Imported here, so that --help stays fast.
-    from studies.published.printing import write
+    from studies.published.comparison import write
 
     write(console, results, form)
 
@@ -71,7 +68,8 @@ def _notes(draft: Draft) -> Sequence[str]:
     """In what this call differs from its source, and what of that is not verified."""
     table = load(draft.study.name)
     lines = [f"Different from the source, {table.source}:"]
-    lines += [f"{POINT}{one}" for one in told(table, draft)]
+    every = [*table.protocol.differences, *differences(table, draft)]
+    lines += [f"{POINT}{one}" for one in every]
     unverified = [claim.about for claim in table.claims if not claim.verified]
     if not table.verified:
         lines.append(f"† not verified at its source: {table.note}")
@@ -89,14 +87,10 @@ def text_of(table: Published) -> str:
         *(f"- {one}" for one in table.protocol.differences),
     ]
     if table.protocol.left_out:
-        lines.append(f"Not run here: {', '.join(left_out(table))}. {table.protocol.left_out}")
+        every = {**table.rows, **table.columns}
+        left_out = [name for name, overlay in every.items() if overlay is None]
+        lines.append(f"Not run here: {', '.join(left_out)}. {table.protocol.left_out}")
     return "\n\n".join(lines)
-
-
-def left_out(table: Published) -> list[str]:
-    """The rows and columns that have numbers but are not run here."""
-    every = {**table.rows, **table.columns}
-    return [name for name, overlay in every.items() if overlay is None]
 
 
 def variables_of(table: Published) -> tuple[str, ...]:
@@ -122,12 +116,8 @@ def settings_of(
 def _panel(
     row: str, overlay: Mapping[str, Any], task: Any, perform: Mapping[str, Any]
 ) -> dict[str, Any]:
-    shared = {"task": task} if task is not None else {}
-    panel = {
-        "label": row,
-        **shared,
-        **{root: overlay[root] for root in IN_PANELS if root in overlay},
-    }
+    panel: dict[str, Any] = {"label": row} if task is None else {"label": row, "task": task}
+    panel |= {root: overlay[root] for root in IN_PANELS if root in overlay}
     if "perform" in panel:
         panel["perform"] = {**panel["perform"], **perform}
     return panel
@@ -137,19 +127,13 @@ SHOWN = 4
 """Of a longer list only its ends are shown."""
 
 
-def told(table: Published, draft: Draft) -> list[str]:
-    """What ours always does otherwise, then what this call does."""
-    return [*table.protocol.differences, *differences(table, draft)]
-
-
 def differences(table: Published, draft: Draft) -> list[str]:
     """Rows and arms that are left out, then every setting that is another than the source's."""
     paper = gather(draft.study.budgets[PAPER].settings)
     ours, theirs = dict(_leaves(draft.settings)), dict(_leaves(paper))
     lines = [
         f"{key}: {shown(ours.get(key))} here, {shown(theirs.get(key))} there"
-        for key in (*ours, *(key for key in theirs if key not in ours))
-        if ours.get(key) != theirs.get(key)
+        for key in differing(ours, theirs)
     ]
     return [*_left_out("rows", table.runnable_rows(), draft.labels()),
             *_left_out("columns", table.runnable_arms(), draft.arms), *lines]  # fmt: skip
@@ -163,7 +147,12 @@ def _left_out(what: str, every: Mapping[str, Any], here: Any) -> Iterator[str]:
 
 def _leaves(settings: Settings) -> Iterator[tuple[str, Any]]:
     """What the protocol of a source may say, by dotted key."""
-    yield from leaves({"encoder": _plain(settings.encoder)})
+    # A part by its name alone is that part without options.
+    encoder = {
+        key: value["name"] if isinstance(value, Mapping) and set(value) == {"name"} else value
+        for key, value in settings.encoder.items()
+    }
+    yield from leaves({"encoder": encoder})
     yield from leaves({"training": settings.training.model_dump()})
     yield from leaves({"evaluation": settings.evaluation.model_dump(exclude={"batch_size"})})
     yield "study.seeds", settings.study.seeds
@@ -173,14 +162,6 @@ def _leaves(settings: Settings) -> Iterator[tuple[str, Any]]:
         if panel.perform is not None:
             options = panel.perform.model_dump(exclude={"name"})
             yield from leaves({f"{panel.label}.perform": options})
-
-
-def _plain(encoder: Mapping[str, Any]) -> dict[str, Any]:
-    """A part by its name alone is that part without options."""
-    return {
-        key: value["name"] if isinstance(value, Mapping) and set(value) == {"name"} else value
-        for key, value in encoder.items()
-    }
 
 
 def shown(value: Any) -> str:

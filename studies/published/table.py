@@ -17,6 +17,10 @@ Overlay = dict[str, dict[str, Any] | None]
 ROOTS = {"task", "encoder", "perform", "training", "evaluation", "study"}
 
 
+POINT = "- "
+"""How a difference from the source begins in the notes of a plan."""
+
+
 class Strictly(BaseModel):
     """Frozen data: nothing is coerced, nothing unknown is accepted."""
 
@@ -107,6 +111,7 @@ class Protocol(Strictly):
 
 Numbers = Annotated[list[float | None], Field(min_length=1)]
 Grid = dict[str, Numbers]
+SPREADS = ("spread", "lowest", "highest")
 
 
 class Cell(Strictly):
@@ -161,7 +166,7 @@ class Published(Strictly):
     def _consistent(self) -> "Published":
         if (self.arxiv is None) == (self.url is None):
             raise ValueError("a table has one source: arxiv or url")
-        for grid in ("values", "spread", "lowest", "highest"):
+        for grid in ("values", *SPREADS):
             self._check_grid(grid, getattr(self, grid))
         for claim in self.claims:
             self._check_claim(claim)
@@ -195,13 +200,11 @@ class Published(Strictly):
 
     def runnable_rows(self) -> dict[str, dict[str, Any]]:
         """What each row, and each panel beside them, changes; without those that are not run."""
-        every = {**self.rows, **self.protocol.panels}
-        return {row: overlay for row, overlay in every.items() if overlay is not None}
+        return _runnable({**self.rows, **self.protocol.panels})
 
     def runnable_arms(self) -> dict[str, dict[str, Any]]:
         """What each column, and each arm beside them, changes; without those that are not run."""
-        every = {**self.columns, **self.protocol.arms}
-        return {arm: overlay for arm, overlay in every.items() if overlay is not None}
+        return _runnable({**self.columns, **self.protocol.arms})
 
     def _check_grid(self, name: str, grid: Mapping[str, list[float | None]]) -> None:
         low, high = self.measure.bounds
@@ -218,29 +221,27 @@ class Published(Strictly):
         """Every number, row by row."""
         for row in self.rows:
             for index, column in enumerate(self.columns):
-                found = {
-                    name: grid[row][index]
-                    for name in ("value", "spread", "lowest", "highest")
-                    if row in (grid := getattr(self, "values" if name == "value" else name))
-                }
+                grids = {"value": self.values, **{one: getattr(self, one) for one in SPREADS}}
+                found = {name: grid[row][index] for name, grid in grids.items() if row in grid}
                 if any(number is not None for number in found.values()):
                     yield Cell(row=row, column=column, verified=self.verified, **found)
 
     def settings(self, row: str, column: str) -> dict[str, Any] | None:
         """The settings of a cell under the roots of a config; None where it is not run here."""
-        overlays = self.rows[row], self.columns[column]
-        settings = self.protocol.settings
-        for overlay in overlays:
-            if overlay is None:
-                return None
-            settings = merge(settings, overlay)
-        return ranges_written_out(settings)
+        first, second = self.rows[row], self.columns[column]
+        if first is None or second is None:
+            return None
+        return ranges_written_out(merge(merge(self.protocol.settings, first), second))
 
     @property
     def source(self) -> str:
         """Where it is printed, in one line."""
         where = f"arXiv:{self.arxiv}" if self.arxiv else self.url
         return f"{self.authors}, {self.place} ({where})"
+
+
+def _runnable(overlays: Overlay) -> dict[str, dict[str, Any]]:
+    return {name: overlay for name, overlay in overlays.items() if overlay is not None}
 
 
 def ranges_written_out(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from registry.errors import ConfigError, Problem
 from store.files import writing
 from store.results import Results
 from studies.analysis.sentences import ORDER, claims, counts, sentence
-from studies.experiment.plan import Plan, latest_plan
+from studies.experiment.plan import latest_plan
 from studies.report.figures import effects, figures
 from studies.report.findings import Findings, findings_of
 from studies.report.numbers import plain
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from studies.analysis.verdicts import Verdict
-    from studies.experiment.plan import Plan
 
 CAPTION = "Effects in units of the smallest effect of interest, with intervals"
 FIRST = "The first figure of the report"
@@ -36,13 +35,7 @@ WITHOUT_EFFECT = ("--storage", "--workers", "--threads", "--report")
 
 @dataclass(frozen=True)
 class Entry:
-    """What one study found.
-
-    Args:
-        findings: All of it.
-        budget: The budget of its latest call.
-        expected: How many confirming runs that call asks for.
-    """
+    """What one study found; its latest call has this budget and expects so many confirming runs."""
 
     findings: Findings
     budget: str
@@ -78,16 +71,14 @@ class Entry:
     @property
     def explored(self) -> list["Verdict"]:
         """All others that could be judged."""
-        return [one for one in self._others if one.status != "not tested"]
+        return [
+            one for one in self.findings.verdicts if one.exploratory and one.status != "not tested"
+        ]
 
     @property
     def unasked(self) -> int:
         """How many of the others could not be judged."""
-        return len(self._others) - len(self.explored)
-
-    @property
-    def _others(self) -> list["Verdict"]:
-        return [one for one in self.findings.verdicts if one.exploratory]
+        return len(self.findings.verdicts) - len(self.primary) - len(self.explored)
 
     @property
     def tally(self) -> list[int]:
@@ -143,12 +134,9 @@ def entries(storages: Iterable[str], wanted: Sequence[str] = ()) -> list[Entry]:
                     f"{storage}; leave one of them out"
                 )
                 raise ConfigError([Problem("--storage", rule)])
-            found[name] = storage, Entry(findings_of(plan, storage), plan.budget, _expected(plan))
+            expected = len(plan.cells()) * plan.protocol.seeds
+            found[name] = storage, Entry(findings_of(plan, storage), plan.budget, expected)
     return [entry for _, entry in found.values()]
-
-
-def _expected(plan: Plan) -> int:
-    return len(plan.cells()) * plan.protocol.seeds
 
 
 def write_overview(
@@ -165,17 +153,10 @@ def write_overview(
     Raises:
         StoreError: If they cannot be written.
     """
-    with writing(out):
-        return _written(found, out, command, known)
-
-
-def _written(
-    found: Sequence[Entry], out: Path, command: str, known: Iterable[tuple[str, str]]
-) -> Path:
     folder = out.with_suffix("")
-    folder.mkdir(parents=True, exist_ok=True)
     pictures: dict[str, tuple[str, str] | None] = {}
-    with style():
+    with writing(out), style():
+        folder.mkdir(parents=True, exist_ok=True)
         for entry in found:
             drawn = _figure(entry)
             pictures[entry.anchor] = None
@@ -184,18 +165,21 @@ def _written(
                 file = folder / f"{entry.anchor}.png"
                 as_written(figure).savefig(file, dpi=110, metadata={"Software": None})
                 pictures[entry.anchor] = f"{folder.name}/{file.name}", caption
-    told = {entry.findings.study for entry in found}
-    page = environment(autoescape=False).get_template("overview.md.j2")
-    text = page.render(
-        entries=found,
-        claims=claims,
-        pictures=pictures,
-        command=command,
-        said=sentence,
-        num=plain,
-        waiting=[(name, about) for name, about in known if name not in told],
-    )
-    out.write_text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", encoding="utf-8")
+        told = {entry.findings.study for entry in found}
+        text = (
+            environment(autoescape=False)
+            .get_template("overview.md.j2")
+            .render(
+                entries=found,
+                claims=claims,
+                pictures=pictures,
+                command=command,
+                said=sentence,
+                num=plain,
+                waiting=[(name, about) for name, about in known if name not in told],
+            )
+        )
+        out.write_text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", encoding="utf-8")
     return out
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from store.records import Choice, Score
-from studies.analysis.choice import (
+from studies.analysis.gather import (
     CHOSEN,
     NEAR,
     ORACLE,

@@ -11,8 +11,16 @@ from store.aggregate import Interval
 from store.results import Results
 from studies.cli.named import published_app
 from studies.experiment.plan import latest_plan
-from studies.published.comparison import Ours, Pair
-from studies.published.printing import MARK, around, interval_text, number, paper, verdict
+from studies.published.comparison import (
+    MARK,
+    Ours,
+    Pair,
+    around,
+    interval_text,
+    number,
+    paper,
+    verdict,
+)
 from studies.published.table import Cell, load, names
 
 
