@@ -201,7 +201,7 @@ ALTERNATIVES: dict[Direction, Alternative] = {
 
 
 def distance(effect: float, direction: Direction, smallest_effect: float) -> float:
-    """How far an effect lies from the nearest bound that its claim is judged by; 0 if at it."""
+    """Return how far an effect lies from the nearest bound of its claim; 0 if at it."""
     signs = {"greater": (1,), "less": (-1,)}.get(direction, (1, -1))
     nearest = min(abs(effect - sign * smallest_effect) for sign in signs)
     return nearest if nearest > TOUCHING * smallest_effect else 0.0
@@ -252,7 +252,7 @@ def fewest(direction: Direction, family: int, level: float) -> int:
 
 
 def _beyond(n: int, away: float, deviations: Sequence[float], family: int, level: float) -> float:
-    """The chance that an interval leaves out a bound this far away."""
+    """Return the chance that an interval leaves out a bound this far away."""
     from scipy.special import nctdtr
 
     variances = [deviation**2 for deviation in deviations]
@@ -350,7 +350,7 @@ def _levels(cells: Cells, references: Pair | None) -> tuple[list[Level], list[Le
 def _contrasts(
     first: list[Level], second: list[Level]
 ) -> Iterator[tuple[Kind, Pair | None, Pair | None, Weights]]:
-    """Every contrast with its weights over the cells."""
+    """Yield every contrast with its weights over the cells."""
     by_first, by_second = (
         [
             ((levels[n], levels[0]), np.eye(len(levels))[n] - np.eye(len(levels))[0])

@@ -64,11 +64,11 @@ class StoredRuns:
         return [self._known[key] for key in map(_key, planned) if key in self._known]
 
     def tuning(self, cell: Cell) -> list["Run"]:
-        """The tuning runs of a cell that are there."""
+        """Return the stored tuning runs of a cell."""
         return self._found(self.plan.tuning(cell))
 
     def choice(self, cell: Cell) -> "Choice | None":
-        """What tuning chose for a cell; None where nothing is tuned, or not all of it is planned.
+        """Return the choice of tuning; None where nothing is tuned, or not all of it is planned.
 
         As long as tuning is not over there is no setting in it, but what was tried so far.
         """
@@ -82,7 +82,7 @@ class StoredRuns:
         return self._choices.get((cell.task, cell.arm, so_far.search), so_far)
 
     def final(self, cell: Cell) -> list["Run"]:
-        """The final runs of a cell that are there; none where it has no setting so far."""
+        """Return the stored final runs of a cell; none where it has no setting so far."""
         planned = self.plan[cell]
         if not planned.tuned:
             return self._found(self.plan.confirming(cell, planned.tries[0].setting))
@@ -92,13 +92,12 @@ class StoredRuns:
         return self._found(self.plan.confirming(cell, choice.setting))
 
     def _is_lost(self, cell: Cell) -> bool:
-        """Has tuning ended without a setting?"""
         choice = self.choice(cell)
         return choice is not None and choice.setting is None and choice.reason != NOT_OVER
 
     @property
     def complete(self) -> bool:
-        """Is nothing left to be done, and nothing worth trying again?"""
+        """Whether nothing is left to be done, and nothing worth trying again."""
         for cell in self.plan.cells():
             final, lost = self.final(cell), self._is_lost(cell)
             if any(run.status not in RESULTS for run in (*self.tuning(cell), *final)):
@@ -126,7 +125,7 @@ class StoredRuns:
 
 
 def results_of(plan: Plan, storage: str) -> StudyResults:
-    """What the database at an address holds of a plan."""
+    """Read what the database at an address holds of a plan."""
     from store.results import Results  # which loads SQLAlchemy
 
     with closing(Results(storage)) as results:
@@ -134,7 +133,7 @@ def results_of(plan: Plan, storage: str) -> StudyResults:
 
 
 def gather(plan: Plan, results: "Results") -> StudyResults:
-    """What is stored of a plan."""
+    """Read what is stored of a plan."""
     stored = StoredRuns(plan, results)
     tasks = dict.fromkeys(cell.task for cell in plan.cells())
     return StudyResults(plan, [_task(stored, plan.cells(task)) for task in tasks])
@@ -184,7 +183,7 @@ def _arm(stored: StoredRuns, cell: Cell) -> Arm:
 def seed_of(
     run: "Run", scores: Iterable["Score"], curves: Mapping[str, Curve], longest: int | None
 ) -> Seed:
-    """A run with what it measured; `longest` is the longest trained length, if there is one.
+    """Return a run with its scores; `longest` is the longest trained length, if there is one.
 
     What was measured in one of several bins is a metric of its own, `metric[bin]`.
     """
@@ -232,7 +231,7 @@ def _key(run: "Run | PlannedRun") -> Key:
 
 
 def tried_settings(choice: "Choice", runs: Sequence["Run"]) -> list[Tried]:
-    """What was tried, in its order; `runs` are those of tuning."""
+    """Return the settings that were tried, in their order; `runs` are those of tuning."""
     known = {run.id: run for run in runs}
     shown: list[Tried] = []
     for one in choice.tried:

@@ -60,7 +60,7 @@ class Splits:
 
 @lru_cache(maxsize=8)
 def splits_of(n_a: int, n_b: int, seed: int = 0) -> Splits:
-    """All ways to split, or as many random ones as `DRAWS` besides the observed one."""
+    """Return all ways to split, or as many random ones as `DRAWS` besides the observed one."""
     n, count = n_a + n_b, comb(n_a + n_b, n_a)
     if count <= EXACT_LIMIT:
         chosen = chain.from_iterable(combinations(range(n), n_a))
@@ -75,7 +75,7 @@ def splits_of(n_a: int, n_b: int, seed: int = 0) -> Splits:
 
 
 def smallest_p(n_a: int, n_b: int, alternative: Alternative = "two-sided") -> float:
-    """The smallest p-value that samples of these sizes can reach."""
+    """Return the smallest p-value that samples of these sizes can reach."""
     mirrored = alternative == "two-sided" and n_a == n_b
     count = comb(n_a + n_b, n_a)
     return (2 if mirrored else 1) / count if count <= EXACT_LIMIT else 1 / (DRAWS + 1)
@@ -107,7 +107,7 @@ def permutation_test(
 def tested(
     t: Float[np.ndarray, " splits"], splits: Splits, alternative: Alternative
 ) -> PermutationTest:
-    """The test whose statistic has these values."""
+    """Return the test whose statistic has these values."""
     return PermutationTest(_p_value(t, alternative), float(t[0]), len(t), splits.exact)
 
 
@@ -116,7 +116,7 @@ def _p_value(t: Float[np.ndarray, " splits"], alternative: Alternative) -> float
 
 
 def share_as_extreme(t: Float[np.ndarray, " splits"], observed: float | None = None) -> float:
-    """The share of statistics that reach the observed one; by default that is the first."""
+    """Return the share of statistics that reach the observed one, by default the first."""
     observed = float(t[0]) if observed is None else observed
     slack = SAME * max(1.0, abs(observed)) if np.isfinite(observed) else 0.0
     return float((t >= observed - slack).mean())
@@ -143,7 +143,7 @@ def statistics(pooled: Float[np.ndarray, " seeds"], splits: Splits) -> Float[np.
 def _over_error(
     effect: Float[np.ndarray, " splits"], variance: Float[np.ndarray, " splits"]
 ) -> Float[np.ndarray, " splits"]:
-    """An effect over its standard error: where nothing varies, 0 without effect, else infinite."""
+    """Divide by the standard error: where nothing varies, 0 without effect, else infinite."""
     constant = variance < SAME**1.5
     infinite = np.where(np.abs(effect) < SAME, 0.0, np.copysign(np.inf, effect))
     return np.where(constant, infinite, effect / np.sqrt(np.where(constant, 1.0, variance)))
@@ -165,7 +165,7 @@ def permuted(
     draws: int,
     alternative: Alternative = "two-sided",
 ) -> float:
-    """The p-value of a contrast of the cell means."""
+    """Return the p-value of a contrast of the cell means."""
     cells = [(int(i), int(j)) for i, j in np.argwhere(weights)]
     samples = [table[i][j] for i, j in cells]
     if kind == "interaction":
@@ -182,7 +182,7 @@ def permuted(
 def _orders(
     stratum: Int[np.ndarray, " runs"], generator: np.random.Generator, draws: int
 ) -> Int[np.ndarray, "orders runs"]:
-    """Orders of the runs that keep each within its stratum; the first is the observed one."""
+    """Return orders of the runs, each within its stratum; the first is the observed one."""
     observed = np.arange(len(stratum))
     orders = np.tile(observed, (draws + 1, 1))
     for one in np.unique(stratum):
@@ -196,7 +196,7 @@ def _studentized(
     sizes: Int[np.ndarray, " cells"],
     weights: Float[np.ndarray, " cells"],
 ) -> Float[np.ndarray, " orders"]:
-    """A contrast of cell means over its standard error, where runs lie cell after cell."""
+    """Return a contrast of cell means over its standard error; runs lie cell after cell."""
     scale = np.ptp(values[0])
     if scale <= SAME * np.abs(values[0]).max():
         return np.zeros(len(values))
@@ -209,7 +209,7 @@ def _studentized(
 
 
 def _residuals(cells: Sequence[tuple[int, int]], samples: Sequence[Sample]) -> list[Sample]:
-    """What the additive model leaves of the values of a 2 × 2 table."""
+    """Return the residuals of the additive model of a 2 × 2 table."""
     rows, columns = ([cell[place] != cells[0][place] for cell in cells] for place in (0, 1))
     sizes = [len(sample) for sample in samples]
     model = np.column_stack(

@@ -6,22 +6,22 @@ from store.aggregate import Interval
 
 
 def out_of(count: int, total: int, noun: str) -> str:
-    """How many of how many: "2 of 3 seeds", "0 of 1 seed"."""
+    """A count out of a total: "2 of 3 seeds", "0 of 1 seed"."""
     return f"{count} of {total} {noun if total == 1 else noun + 's'}"
 
 
 def runs_done(count: int, total: int) -> str:
-    """How many runs are done: "2 of 3 runs are done", "1 of 1 run is done"."""
+    """A count of finished runs: "2 of 3 runs are done", "1 of 1 run is done"."""
     return f"{out_of(count, total, 'run')} {'is' if total == 1 else 'are'} done"
 
 
 def seldom_learned(learned: int, seeds: int) -> str:
-    """That an arm did not learn, or not in all of its seeds: "learned in 3 of 5 seeds only"."""
+    """The seeds of an arm that learned too rarely: "learned in 3 of 5 seeds only"."""
     return f"learned in {out_of(learned, seeds, 'seed')} only" if learned else "did not learn"
 
 
 def lost_seeds(diverged: int, failed: int, total: int, counted: bool) -> list[str]:
-    """How many seeds have no numbers of their own, and what they are counted as."""
+    """The numbers of seeds without scores of their own, and their treatment."""
     told: list[str] = []
     if diverged:
         tail = "counts as one" if diverged == 1 else "count as ones"
@@ -56,7 +56,7 @@ def cell_text(interval: Interval | None) -> str:
 
 
 def decimals(smallest_effect: float) -> int:
-    """How many decimals it takes to tell values apart that differ by a tenth of δ."""
+    """The number of decimals that tell values apart that differ by a tenth of δ."""
     return (
         0 if smallest_effect >= 10 else max(2, 1 - math.floor(math.log10(smallest_effect) + 1e-9))
     )
@@ -79,5 +79,5 @@ def p_text(p: float, family: int = 1) -> str:
 
 
 def fit_title(metric: str, value: float) -> str:
-    """What a training waited for: "steps until accuracy 0.99 at trained lengths"."""
+    """The criterion of fit: "steps until accuracy 0.99 at trained lengths"."""
     return f"steps until {metric} {value:g} at trained lengths"

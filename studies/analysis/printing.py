@@ -41,7 +41,7 @@ def print_verdicts(
 def _print_grid(
     console: "Console", rows: Sequence[Sequence[str]], justify: Any = "left", **first: Any
 ) -> None:
-    """Print rows of texts side by side; `first` is how the first column looks."""
+    """Print rows of texts side by side; `first` formats the first column."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(**first)
     for _ in rows[0][1:]:
@@ -120,7 +120,7 @@ def _print_alternatives(console: "Console", task: Task) -> None:
 
 
 def _metrics(task: Task) -> list[str]:
-    """What has a table: what the study shows, the usual metrics of a task, or all measured."""
+    """The metrics with a table: those the study shows, the usual ones of a task, or all."""
     if task.has_skill:
         return list(SHOWN)
     found = {metric for seed in task.seeds for _, metric, _ in seed.places}
@@ -179,7 +179,7 @@ def cost_rows(costs: Costs | None) -> dict[str, str]:
 
 
 def cost_lines(plan: "Plan") -> Iterator[str]:
-    """A table for each task whose runs train, what raises, and what arms are matched in."""
+    """Yield the costs of each trained task as a table, errors, and what arms are matched in."""
     for label in plan.tasks:
         planned = [plan[cell] for cell in plan.cells(label)]
         rows = {one.cell.arm: _row(plan, one) for one in planned}
@@ -214,7 +214,7 @@ FEW = 10
 
 
 def caption(found: Sequence[Overall]) -> str:
-    """What the numbers are, and what they are not."""
+    """Explain the numbers of all tasks together, and their limits."""
     few = min(one.middle.n for one in found)
     seeds = "1 seed makes" if few == 1 else f"{few} seeds make"
     narrow = f"; {seeds} such intervals too narrow" if few < FEW else ""

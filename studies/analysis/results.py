@@ -62,22 +62,22 @@ class Seed:
 
     @property
     def ended(self) -> bool:
-        """Is it over, one way or the other?"""
+        """Whether the run is over, one way or the other."""
         return self.status not in PENDING
 
     @property
     def lost(self) -> bool:
-        """Did it end without numbers of its own?"""
+        """Whether the run ended without numbers of its own."""
         return self.ended and self.status != "done"
 
     @property
     def reason(self) -> str:
-        """Why it ended without numbers, or ""."""
+        """The reason why it ended without numbers, or ""."""
         return "" if self.run is None else self.run.reason or ""
 
     @property
     def time(self) -> Time | None:
-        """When it met the criterion of fit, or that it ended without; None where nobody looked."""
+        """The time at which it met the criterion of fit or ended without; None if not measured."""
         for measure, value in self.values.items():
             if measure[0] == FIT and value is not None:
                 return Time(value, measure not in self.censored)
@@ -189,12 +189,12 @@ class Arm:
         return () if longest is None else tuple(one for one in self.lengths if one > longest)
 
     def count(self, *statuses: str) -> int:
-        """How many seeds have one of these statuses."""
+        """Count the seeds with one of these statuses."""
         return sum(one.status in statuses for one in self.seeds.values())
 
     @property
     def has_skill(self) -> bool:
-        """Has any of its seeds a skill?"""
+        """Whether any of its seeds has a skill."""
         return any(metric == "skill" for one in self.seeds.values() for metric, _ in one.values)
 
     @property
@@ -203,25 +203,25 @@ class Arm:
         return {number: one for number, one in self.seeds.items() if one.lost}
 
     def value(self, seed: int, metric: str, lengths: Sequence[int]) -> float | None:
-        """The mean of a metric over lengths of one seed; None where a length has no score."""
+        """Return the mean of a metric over lengths of a seed; None where a length has no score."""
         values = self.seeds[seed].values
         return _mean([values.get((metric, length)) for length in lengths])
 
     def measured(self, metric: str, lengths: Sequence[int]) -> list[float]:
-        """One value a seed that has one: what a failed run left is none."""
+        """Return one value for each seed that has one, failed seeds left out."""
         counted = [seed for seed, one in self.seeds.items() if one.status != "failed"]
         values = (self.value(seed, metric, lengths) for seed in counted)
         return [value for value in values if value is not None]
 
     def tested(self, metric: str) -> tuple[int, ...]:
-        """The lengths whose test sets were scored by a metric."""
+        """Return the lengths whose test sets were scored by a metric."""
         places = {place for one in self.seeds.values() for place in one.places}
         return tuple(sorted(at for split, what, at in places if (split, what) == ("test", metric)))
 
     def values(
         self, metric: str, length: int, split: str = "test", later: bool = False
     ) -> dict[int, float]:
-        """The value of each seed that has one; `later`: of what was measured after the study."""
+        """Return the value of each seed that has one; `later`: as measured after the study."""
         place = split, metric, length
         found = {number: one.later if later else one.places for number, one in self.seeds.items()}
         return {number: values[place] for number, values in found.items() if place in values}
@@ -229,12 +229,12 @@ class Arm:
     def interval(
         self, metric: str, length: int, split: str = "test", later: bool = False
     ) -> Interval | None:
-        """Mean and 95 % t-interval over seeds; None where nothing was measured."""
+        """Return mean and 95 % t-interval over seeds; None where nothing was measured."""
         values = self.values(metric, length, split, later).values()
         return t_interval(values) if values else None
 
     def floor(self, metric: str, lengths: Sequence[int]) -> float | None:
-        """The mean over lengths of what a model scores that learned nothing; None if unknown."""
+        """Return the mean score, over lengths, of a model that learned nothing; None if unknown."""
         return _mean([metric_of(metric).floor_given(self.blind_guess(one)) for one in lengths])
 
     def blind_guess(self, length: int) -> float | None:
@@ -242,7 +242,7 @@ class Arm:
         return _first(one.values.get((FLOOR, length)) for one in self.seeds.values())
 
     def fit(self, threshold: float) -> Fit:
-        """How well the arm learned what it was trained on."""
+        """Return how well the arm learned what it was trained on."""
         values = [one.fit for one in self.seeds.values() if one.status != "failed"]
         known = [value for value in values if value is not None]
         mean = _mean(values) if values else None
@@ -274,7 +274,7 @@ class Arm:
         return t_interval(values) if values else None
 
     def learners(self, threshold: float) -> int:
-        """How many seeds learned the trained lengths."""
+        """Count the seeds that learned the trained lengths."""
         return sum(value >= threshold for value in self._trained_skills.values())
 
     @property
@@ -347,7 +347,7 @@ class Task:
 
     @property
     def has_skill(self) -> bool:
-        """Is it a task that is trained on, and skill what it is about?"""
+        """Whether it is a task that is trained on and scored by skill."""
         return self.scored and not self.titles
 
     @property
@@ -367,7 +367,7 @@ class Task:
         return found if any(value is not None for value in found.values()) else {}
 
     def arm(self, name: str) -> Arm:
-        """The arm of this name."""
+        """Return the arm of this name."""
         return next(arm for arm in self.arms if arm.name == name)
 
     @cached_property
@@ -378,13 +378,13 @@ class Task:
 
     @cached_property
     def metrics(self) -> list[str]:
-        """What was measured on the test sets and is shown."""
+        """The shown metrics that were measured on the test sets."""
         places = (place for seed in self.seeds for place in seed.places)
         return self._shown(metric for split, metric, _ in places if split == "test")
 
     @cached_property
     def binned(self) -> list[str]:
-        """What was measured there by bin and is shown."""
+        """The shown metrics that were measured there by bin."""
         return self._shown(metric for seed in self.seeds for metric, _ in seed.bins)
 
     def _shown(self, measured: Iterable[str]) -> list[str]:
@@ -393,7 +393,7 @@ class Task:
         return [metric for metric in self.titles or found if metric in found]
 
     def title_of(self, metric: str) -> str:
-        """What a metric is called in its tables."""
+        """Return the title of a metric in its tables."""
         return self.titles.get(metric, metric_of(metric).title)
 
     @cached_property
@@ -427,7 +427,7 @@ class StudyResults:
         return [run for _, arm in self.arms for run in arm.runs]
 
     def arm(self, task: str, name: str) -> Arm | None:
-        """The arm of this name on the task of this label; None where there is none."""
+        """Return the arm of this name on the task of this label; None where there is none."""
         return next((arm for at, arm in self.arms if (at.label, arm.name) == (task, name)), None)
 
 

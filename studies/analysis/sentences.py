@@ -52,7 +52,6 @@ def sentence(verdict: Verdict) -> str:
 
 
 def _finding(verdict: Verdict) -> str:
-    """What the interval says about the arms."""
     claim, low, high = verdict.hypothesis, verdict.low or 0.0, verdict.high or 0.0
     delta, (arm, other) = claim.smallest_effect, subjects(claim)
     far = decimal(delta, decimals(delta))
@@ -79,7 +78,7 @@ def _finding(verdict: Verdict) -> str:
 
 
 def subjects(claim: Hypothesis) -> tuple[str, str]:
-    """What is compared with what: two arms, or the lead of one with that of another."""
+    """The two sides of a claim: arms, or the lead of one arm and that of another."""
     if claim.than is None:
         return claim.arm, claim.against
     arm, against = claim.than
@@ -87,12 +86,12 @@ def subjects(claim: Hypothesis) -> tuple[str, str]:
 
 
 def is_time(claim: Hypothesis) -> bool:
-    """Is a claim about a time, which a run may end without?"""
+    """Return whether a claim is about a time, which a run may end without."""
     return metric_of(claim.metric).kind == "time"
 
 
 def measure(claim: Hypothesis) -> str:
-    """What is compared: "skill at length 32", "mean skill over lengths 32, 64"."""
+    """The measure of a claim: "skill at length 32", "mean skill over lengths 32, 64"."""
     if is_time(claim):
         return f"{claim.metric.replace('_', ' ')} (mean up to the cap)"
     lengths = ", ".join(str(length) for length in claim.lengths)
@@ -130,14 +129,14 @@ def _what_is_open(verdict: Verdict) -> str:
 
 
 def _telling(bound: float, delta: float) -> int:
-    """As many decimals as tell a bound from ±δ, where a few more can."""
+    """Return the number of decimals that tell a bound from ±δ, where a few more can."""
     least = decimals(delta)
     told = (n for n in range(least, least + 4) if decimal(abs(bound), n) != decimal(delta, n))
     return next(told, least)
 
 
 def arm_sentence(task: Task, arm: Arm) -> str:
-    """What became of an arm: holds, falls below the threshold, or did not learn."""
+    """Say whether an arm holds, falls below the threshold, or did not learn."""
     if arm.seeds and arm.count("not_applicable") == len(arm.seeds):
         reasons = {(one.reason or "it cannot be asked").rstrip(".") for one in arm.seeds.values()}
         return f"does not apply: {'; '.join(sorted(reasons))}."
@@ -150,7 +149,7 @@ def arm_sentence(task: Task, arm: Arm) -> str:
 
 
 def _outcome(task: Task, arm: Arm) -> str:
-    """How far an arm holds, or why that is not known."""
+    """Say how far an arm holds, or why that is not known."""
     found, longest, threshold = arm.reach(task.threshold), task.trained[1], task.threshold
     if arm.reason:
         return f"has no result: {arm.reason}."
@@ -165,7 +164,7 @@ def _outcome(task: Task, arm: Arm) -> str:
 
 
 def _held(arm: Arm, found: Reach, held: int, longest: int, threshold: float) -> str:
-    """How far beyond the trained lengths the mean skill of an arm stays above the threshold."""
+    """Say how far beyond the trained lengths the mean skill stays above the threshold."""
     if found.unmeasured is not None:
         return f"holds to length {held}; it cannot be asked at length {found.unmeasured}."
     if found.first_length_below is not None and found.skill is not None:
@@ -186,12 +185,10 @@ def _held(arm: Arm, found: Reach, held: int, longest: int, threshold: float) -> 
 
 
 def _below(skill: float, threshold: float) -> str:
-    """A skill that falls short, such as ".72"."""
     return short_of(skill, threshold).replace("0.", ".", 1)
 
 
 def _remarks(arm: Arm) -> list[str]:
-    """What a reader must know beside the verdict."""
     lost = arm.count("diverged"), arm.count("failed"), len(arm.seeds)
     remarks = [f"{told}." for told in lost_seeds(*lost, arm.has_skill)]
     choice = arm.choice
@@ -203,7 +200,7 @@ def _remarks(arm: Arm) -> list[str]:
 
 
 def fit_times(arm: Arm) -> str:
-    """When the seeds of an arm met the criterion of fit: "2 of 3 seeds, after 40 to 60 steps".
+    """Say when the seeds met the criterion of fit: "2 of 3 seeds, after 40 to 60 steps".
 
     A seed that ended, or failed, before it met the criterion counts among all of them.
     """
@@ -218,7 +215,7 @@ def fit_times(arm: Arm) -> str:
 
 
 def claims(verdicts: list[Verdict]) -> str:
-    """How many of the primary hypotheses came to what, each by its name.
+    """Count the primary hypotheses by status, each by its name.
 
     A call may ask a part of the family alone.
     """
@@ -253,7 +250,7 @@ def contrast_name(hypothesis: Hypothesis) -> str:
 
 
 def reaches(tasks: list[Task], lines: "list[Line]") -> str:
-    """Which arms hold furthest beyond the trained lengths, and which did not learn, by task."""
+    """Say which arms hold furthest beyond the trained lengths, and which did not learn, by task."""
     trained = [task for task in tasks if task.has_skill]
     if not trained:
         return outcomes(lines) or f"measured were {listed([task.label for task in tasks])}."
@@ -265,7 +262,7 @@ def reaches(tasks: list[Task], lines: "list[Line]") -> str:
 
 
 def outcomes(lines: "list[Line]") -> str:
-    """How often each outcome was found; all but the commonest are named while they are few."""
+    """Count the outcomes; all but the commonest are named while they are few."""
     if not lines:
         return ""
     groups: dict[str, list[str]] = {}
@@ -314,7 +311,7 @@ def _furthest(task: Task) -> str:
 
 
 def _others(rest: Mapping[str, Reach], task: Task) -> str:
-    """What became of the arms that learned and reach less far than the best."""
+    """Name the arms that learned and reach less far than the best."""
     fall = sum(one.first_length_below is not None for one in rest.values())
     told = ", another arm that learned falls earlier" if fall else ""
     if fall > 1:
@@ -326,7 +323,7 @@ def _others(rest: Mapping[str, Reach], task: Task) -> str:
 
 
 def _missed(task: Task, found: Mapping[str, Reach]) -> tuple[str, str]:
-    """Which arms did not learn; which did in too few seeds for their mean, or have no result."""
+    """Name the arms that did not learn, and those that seldom did or have no result."""
     missed = [arm for arm in task.arms if found[arm.name].learned is False]
     learners = {arm.name: arm.learners(task.threshold) for arm in missed}
     idle = [name for name, seeds in learners.items() if not seeds]
@@ -343,7 +340,7 @@ def _missed(task: Task, found: Mapping[str, Reach]) -> tuple[str, str]:
 
 
 def _lost(task: Task) -> str:
-    """How many seeds ended without numbers of their own, over all arms."""
+    """Count the seeds without numbers of their own, over all arms."""
     diverged, failed = (sum(arm.count(one) for arm in task.arms) for one in ("diverged", "failed"))
     counted = all(arm.has_skill for arm in task.arms if arm.count("diverged"))
     told = lost_seeds(diverged, failed, len(task.seeds), counted)
@@ -351,20 +348,20 @@ def _lost(task: Task) -> str:
 
 
 def arms_of(names: list[str], task: Task) -> str:
-    """Arms by name where they are few, else how many they are."""
+    """Name arms where they are few, else count them."""
     if len(names) > NAMED:
         return out_of(len(names), len(task.arms), "arm")
     return listed([f"“{name}”" if name in WORDS else name for name in names])
 
 
 def listed(names: list[str]) -> str:
-    """Names as one reads them aloud: a, b and c; a, d = 1; b and c where commas are in them."""
+    """Join names as one reads them aloud: a, b and c; a, d = 1; b and c where they hold commas."""
     between = "; " if any(", " in name for name in names) else ", "
     return names[0] if len(names) == 1 else f"{between.join(names[:-1])} and {names[-1]}"
 
 
 def counts(tasks: list[Task]) -> str:
-    """How many final runs stand behind the results, and how many of them ended without numbers."""
+    """Count the final runs behind the results, and those that ended without numbers."""
     seeds = [seed for task in tasks for seed in task.seeds]
     ended, lost = sum(seed.ended for seed in seeds), sum(seed.lost for seed in seeds)
     tail = f"; {lost} of them ended without numbers" if lost else ""

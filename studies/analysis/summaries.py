@@ -220,7 +220,6 @@ def overall(results: StudyResults) -> list[Overall]:
 
 
 def _scores(results: StudyResults) -> "dict[str, Scores]":
-    """The values of the seeds, by arm and task."""
     asked = [(task, arm) for task, arm in results.arms if task.has_skill and arm.beyond]
     tasks = {task.label for task, _ in asked}
     if len(tasks) < 2:
@@ -235,12 +234,12 @@ def _scores(results: StudyResults) -> "dict[str, Scores]":
 
 
 def is_settled(results: "StudyResults") -> bool:
-    """Are the runs of all arms over, so that a search can go on from them?"""
+    """Return whether the runs of all arms are over, so that a search can go on from them."""
     return not any(arm.count(*PENDING) or not arm.seeds for _, arm in results.arms)
 
 
 def points(results: "StudyResults") -> list[Point]:
-    """The arms that have a value for every objective."""
+    """Return the arms that have a value for every objective."""
     plan, search = results.plan, results.plan.search
     assert search is not None
     cells = {cell.arm: cell for cell in reversed(plan.cells())}
@@ -254,7 +253,7 @@ def points(results: "StudyResults") -> list[Point]:
 
 
 def best(results: "StudyResults") -> list[Point]:
-    """The Pareto front of a search, the best of the first objective first."""
+    """Return the Pareto front of a search, the best of the first objective first."""
     search = results.plan.search
     if search is None:
         return []
@@ -264,7 +263,7 @@ def best(results: "StudyResults") -> list[Point]:
 
 
 def _value(results: "StudyResults", name: str, metric: str) -> float | None:
-    """The mean over tasks of an objective of an arm; None where a task lacks it."""
+    """Return the mean over tasks of an objective of an arm; None where a task lacks it."""
     values: list[float] = []
     for task, arm in results.arms:
         if arm.name != name:

@@ -37,7 +37,7 @@ Outcomes = Mapping[tuple[str, str], Arm]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the seeds say about a hypothesis.
+    """The outcome of a hypothesis, given the seeds.
 
     Args:
         hypothesis: The claim.
@@ -229,7 +229,7 @@ def _judged(
 
 
 def _restricted(arm: Arm, seeds: Collection[int] | None) -> Arm:
-    """The arm with these seeds alone; one that has no run yet is planned. None: all it has."""
+    """Return the arm with these seeds alone, planned where they have no run; None: all it has."""
     if seeds is None:
         return arm
     return replace(arm, seeds={one: arm.seeds.get(one, Seed("planned")) for one in seeds})
@@ -306,7 +306,7 @@ def _refuse_missing(name: str, arm: Arm) -> None:
 
 
 def _extrapolating(hypothesis: Hypothesis, arms: Sequence[Arm]) -> Iterator[tuple[str, Arm, int]]:
-    """The arms of a claim beyond their longest trained length, each with its name and that."""
+    """Yield the arms of a claim beyond their longest trained length, with name and length."""
     for name, arm in zip(hypothesis.arms, arms, strict=True):
         if arm.longest_trained is not None and max(hypothesis.lengths) > arm.longest_trained:
             yield name, arm, arm.longest_trained
@@ -438,7 +438,7 @@ def _decided(verdict: Verdict, parts: Sequence[Sample], sure: bool) -> Verdict:
 
 
 def _reading(claim: Hypothesis, found: Contrast) -> Status:
-    """What an interval says about a claim, given the smallest effect of interest δ.
+    """Read an interval as an answer to a claim, given the smallest effect of interest δ.
 
     greater: supported above +δ, refuted below +δ; less: the mirror image; different: supported
     beyond ±δ on either side, refuted within ±δ; same: the other way round. A bound that lies at δ,
@@ -490,7 +490,7 @@ def _p_value(claim: Hypothesis, parts: Sequence[Sample]) -> float:
 
 
 def _test_of(values: Sequence[list[float]]) -> Callable[[Alternative, float], float]:
-    """The p-value of an alternative, once so much is added to the first sample."""
+    """Return a function: the p-value of an alternative, with this added to the first sample."""
 
     def of_means(alternative: Alternative, more: float) -> float:
         return permutation_test([one + more for one in values[0]], values[1], alternative).p
@@ -526,7 +526,7 @@ def _notes(hypothesis: Hypothesis, parts: Sequence[Sample], threshold: float) ->
 
 
 def _groups(name: str, sample: Sample, metric: str, threshold: float) -> Iterator[str]:
-    """Two groups of seeds: what a failed one scored is not known, so that it is in neither.
+    """Note two groups of seeds; a failed seed, whose score is not known, is in neither.
 
     That an arm works in the upper ones is said where the threshold lies between the groups.
     """

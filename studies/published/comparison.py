@@ -40,7 +40,7 @@ class Ours:
 
     @property
     def whole(self) -> bool:
-        """Can something be said: has it learned, and has each of several seeds a value?"""
+        """Whether the arm has learned, and each of several seeds has a value."""
         return self.learned and 1 < self.runs == len(self.values)
 
 
@@ -62,7 +62,7 @@ class Pair:
 
 
 def pairs_of(table: Published, ours: dict[tuple[str, str], Ours]) -> list[Pair]:
-    """Every pair of arms of a row that the source separates, or has alike, and that we ran."""
+    """Return every pair of arms of a row that the source separates or has alike, and we ran."""
     cells = {(cell.row, cell.column): cell for cell in table.cells()}
     ordered = [
         (row, order_of(table, *(cells[row, one] for one in columns)))
@@ -75,7 +75,7 @@ def pairs_of(table: Published, ours: dict[tuple[str, str], Ours]) -> list[Pair]:
 
 
 def order_of(table: Published, one: Cell, other: Cell) -> tuple[str, str, bool] | None:
-    """The two columns, the higher one first, and whether the source has them alike.
+    """Order two columns, the higher one first; True where the source has them alike.
 
     Ranges are separated where they do not overlap, by more than they may be off; means with a
     standard deviation where a 95 % interval of Welch's excludes 0; numbers alone where they differ
@@ -92,12 +92,12 @@ def order_of(table: Published, one: Cell, other: Cell) -> tuple[str, str, bool] 
 
 
 def _alone(*cells: Cell) -> bool:
-    """Is there neither a spread nor a range?"""
+    """Return whether there is neither a spread nor a range."""
     return all(cell.value is not None and cell.spread is None for cell in cells)
 
 
 def _bounds(table: Published, first: Cell, second: Cell) -> tuple[float, float]:
-    """Between which values the difference of two printed numbers lies."""
+    """Return bounds of the difference of two printed numbers."""
     if first.spread is not None and second.spread is not None:
         n = int(table.protocol.settings["study"]["seeds"])
         around = welch(
@@ -136,7 +136,7 @@ def welch(
 
 
 def difference_of(first: Ours, second: Ours, level: float = LEVEL) -> Interval | None:
-    """Ours, first less second; None where a seed of either has no value."""
+    """Return ours, first less second; None where a seed of either has no value."""
     if not (first.whole and second.whole):
         return None
     return welch(_moments(first.values), _moments(second.values), level)
@@ -165,7 +165,7 @@ def _judged(
 
 
 def _above(difference: Interval | None) -> Outcome:
-    """Is the first above the second? Told only by an interval without 0."""
+    """Judge whether the first is above the second, which only an interval without 0 tells."""
     if difference is None or difference.low is None or difference.high is None:
         return "cannot tell"
     if difference.low > 0:
@@ -174,7 +174,7 @@ def _above(difference: Interval | None) -> Outcome:
 
 
 def within(value: Interval | None, low: float, high: float) -> Outcome:
-    """Does an interval lie inside these bounds, outside of them, or across one?"""
+    """Judge whether an interval lies inside these bounds, outside of them, or across one."""
     if value is None or value.low is None or value.high is None:
         return "cannot tell"
     if low <= value.low and value.high <= high:
@@ -183,7 +183,7 @@ def within(value: Interval | None, low: float, high: float) -> Outcome:
 
 
 def _by_maximum(first: Ours, second: Ours, alike: bool, least: float) -> Outcome:
-    """A maximum has no interval: only a difference that counts is told."""
+    """Judge by maxima, which have no interval: only a difference that counts is told."""
     if not (first.whole and second.whole):
         return "cannot tell"
     point = max(first.values) - max(second.values)
@@ -195,7 +195,7 @@ def _by_maximum(first: Ours, second: Ours, alike: bool, least: float) -> Outcome
 
 
 def counts(outcomes: Iterable[Outcome]) -> dict[Outcome, int]:
-    """How often each outcome comes."""
+    """Count each outcome."""
     listed = list(outcomes)
     return {one: listed.count(one) for one in OUTCOMES}
 
@@ -205,7 +205,7 @@ STORED = {"perplexity": "nll", "gradient_norm": "last_gradient", "difference": "
 
 
 def cells_of(table: Published, results: "StudyResults") -> dict[tuple[str, str], Ours]:
-    """What our runs say on each row and column of the table.
+    """Return what our runs say on each row and column of the table.
 
     What an arm that has not learned says beyond the trained lengths is no answer to how far it
     carries.
@@ -230,7 +230,7 @@ def _in_unit(value: float, measure: Measure) -> float:
 
 
 def _values(arm: "Arm", metric: str, lengths: Sequence[int] = ()) -> list[float]:
-    """One value a seed: the mean over the tested lengths; no value where one of them has none."""
+    """Return the means of the seeds over the tested lengths, where none of these lacks a value."""
     asked = tuple(lengths) or arm.tested(metric)
     return arm.measured(metric, asked) if asked else []
 
@@ -245,7 +245,7 @@ class Tried:
 
 
 def claims_of(table: Published, results: "StudyResults") -> list[Tried]:
-    """Every claim of the table that our runs can speak to."""
+    """Return every claim of the table that our runs can speak to."""
     measured = (claim for claim in table.claims if claim.metric is not None)
     return [found for claim in measured if (found := _tried(claim, results)) is not None]
 
@@ -287,7 +287,7 @@ def write(console: "Console", results: "StudyResults", form: str) -> None:
 
 
 def items(table: Published, results: "StudyResults") -> Iterator[Item]:
-    """The comparison, line by line and table by table."""
+    """Yield the comparison, line by line and table by table."""
     ours, tried = cells_of(table, results), claims_of(table, results)
     pairs = pairs_of(table, ours)
     yield f"**{table.title}** ({table.source})"
@@ -304,7 +304,7 @@ def items(table: Published, results: "StudyResults") -> Iterator[Item]:
 
 
 def verdict(pairs: Sequence[Pair], tried: Sequence[Tried]) -> str:
-    """What came out, in one or two sentences."""
+    """Sum up the comparison in one or two sentences."""
     counted: list[tuple[str, str, list[Outcome]]] = [
         ("Order", "pair", [one.outcome for one in pairs]),
         ("By the maximum over seeds", "pair", [one.by_maximum for one in pairs if one.by_maximum]),

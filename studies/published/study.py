@@ -65,7 +65,7 @@ def _show(form: str, console: "Console", results: "StudyResults") -> None:
 
 
 def _notes(draft: Draft) -> Sequence[str]:
-    """In what this call differs from its source, and what of that is not verified."""
+    """Note how this call differs from its source, and what of that is not verified."""
     table = load(draft.study.name)
     lines = [f"Different from the source, {table.source}:"]
     every = [*table.protocol.differences, *differences(table, draft)]
@@ -79,7 +79,7 @@ def _notes(draft: Draft) -> Sequence[str]:
 
 
 def text_of(table: Published) -> str:
-    """What a reader should know of a table before its runs."""
+    """Describe a table before its runs."""
     lines = [
         f"{table.title}: {table.measure.about}.",
         f"Source: {table.source}. {table.note}",
@@ -94,7 +94,7 @@ def text_of(table: Published) -> str:
 
 
 def variables_of(table: Published) -> tuple[str, ...]:
-    """The dotted keys that the columns differ in."""
+    """Return the dotted keys that the columns differ in."""
     overlays = table.runnable_arms().values()
     return tuple(dict.fromkeys(key for overlay in overlays for key, _ in leaves(overlay)))
 
@@ -102,7 +102,7 @@ def variables_of(table: Published) -> tuple[str, ...]:
 def settings_of(
     table: Published, budget: Budgeted, rows: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """The settings of a study at a budget, nested like the roots of a config."""
+    """Return the settings of a study at a budget, nested like the roots of a config."""
     shared = ranges_written_out(merge(table.protocol.settings, budget.settings))
     task, perform = shared.pop("task", None), shared.pop("perform", {})
     known = table.runnable_rows()
@@ -128,7 +128,7 @@ SHOWN = 4
 
 
 def differences(table: Published, draft: Draft) -> list[str]:
-    """Rows and arms that are left out, then every setting that is another than the source's."""
+    """Name rows and arms that are left out, then settings that differ from the source's."""
     paper = gather(draft.study.budgets[PAPER].settings)
     ours, theirs = dict(_leaves(draft.settings)), dict(_leaves(paper))
     lines = [
@@ -146,7 +146,7 @@ def _left_out(what: str, every: Mapping[str, Any], here: Any) -> Iterator[str]:
 
 
 def _leaves(settings: Settings) -> Iterator[tuple[str, Any]]:
-    """What the protocol of a source may say, by dotted key."""
+    """Yield what the protocol of a source may say, by dotted key."""
     # A part by its name alone is that part without options.
     encoder = {
         key: value["name"] if isinstance(value, Mapping) and set(value) == {"name"} else value
@@ -165,7 +165,7 @@ def _leaves(settings: Settings) -> Iterator[tuple[str, Any]]:
 
 
 def shown(value: Any) -> str:
-    """A setting in few signs."""
+    """Write a setting in few signs."""
     if isinstance(value, Mapping):
         options = ", ".join(f"{key} {shown(one)}" for key, one in value.items() if key != "name")
         return f"{value.get('name', '')} ({options})".strip() if options else str(value["name"])

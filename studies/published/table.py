@@ -44,7 +44,7 @@ class Measure(Strictly):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Between which values a number of this unit lies."""
+        """The bounds of numbers of this unit."""
         top = {"percent": 100.0, "share": 1.0}
         return 0.0, top.get(self.unit, float("inf"))
 
@@ -199,11 +199,11 @@ class Published(Strictly):
                     raise ValueError(f"{rule}; got {strange}")
 
     def runnable_rows(self) -> dict[str, dict[str, Any]]:
-        """What each row, and each panel beside them, changes; without those that are not run."""
+        """Return the overlays of rows, and of panels beside them, that are run."""
         return _runnable({**self.rows, **self.protocol.panels})
 
     def runnable_arms(self) -> dict[str, dict[str, Any]]:
-        """What each column, and each arm beside them, changes; without those that are not run."""
+        """Return the overlays of columns, and of arms beside them, that are run."""
         return _runnable({**self.columns, **self.protocol.arms})
 
     def _check_grid(self, name: str, grid: Mapping[str, list[float | None]]) -> None:
@@ -218,7 +218,7 @@ class Published(Strictly):
                 raise ValueError(f"{name}.{row} lies between {low} and {high}; got {numbers}")
 
     def cells(self) -> Iterator[Cell]:
-        """Every number, row by row."""
+        """Yield every number, row by row."""
         for row in self.rows:
             for index, column in enumerate(self.columns):
                 grids = {"value": self.values, **{one: getattr(self, one) for one in SPREADS}}
@@ -227,7 +227,7 @@ class Published(Strictly):
                     yield Cell(row=row, column=column, verified=self.verified, **found)
 
     def settings(self, row: str, column: str) -> dict[str, Any] | None:
-        """The settings of a cell under the roots of a config; None where it is not run here."""
+        """Return the settings of a cell under the roots of a config; None where it is not run."""
         first, second = self.rows[row], self.columns[column]
         if first is None or second is None:
             return None
@@ -235,7 +235,7 @@ class Published(Strictly):
 
     @property
     def source(self) -> str:
-        """Where it is printed, in one line."""
+        """The place of its publication, in one line."""
         where = f"arXiv:{self.arxiv}" if self.arxiv else self.url
         return f"{self.authors}, {self.place} ({where})"
 
@@ -245,7 +245,7 @@ def _runnable(overlays: Overlay) -> dict[str, dict[str, Any]]:
 
 
 def ranges_written_out(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with `test_lengths: {from: 41, to: 43}` written out."""
+    """Return the settings with `test_lengths: {from: 41, to: 43}` written out."""
     evaluation = dict(settings.get("evaluation", {}))
     lengths = evaluation.get("test_lengths")
     if isinstance(lengths, Mapping):
@@ -254,13 +254,13 @@ def ranges_written_out(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def names() -> list[str]:
-    """The published tables that there are."""
+    """Return the names of the published tables."""
     files = resources.files("studies.published").iterdir()
     return sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
 
 
 def load(name: str) -> Published:
-    """A published table.
+    """Load a published table.
 
     Raises:
         UnknownNameError: If there is none of this name; it names the nearest ones.
@@ -273,7 +273,7 @@ def load(name: str) -> Published:
 
 
 def read(path: Path) -> Published:
-    """The published table in a file.
+    """Read the published table in a file.
 
     Raises:
         ConfigError: If it breaks a rule; every problem is told.

@@ -33,7 +33,7 @@ COLOUR: Any = "#0072B2"
 
 
 def figures(findings: Findings) -> dict[str, Callable[[], "Figure"]]:
-    """Every figure that the findings have numbers for, by its file name."""
+    """Return how to draw each figure that the findings have numbers for, by file name."""
     drawn: dict[str, Callable[[], Figure]] = {}
     if any(one.effect is not None for one in findings.verdicts):
         drawn["contrasts"] = lambda: contrasts(findings)
@@ -50,7 +50,7 @@ def figures(findings: Findings) -> dict[str, Callable[[], "Figure"]]:
 
 
 def _of_task(task: Task) -> dict[str, "Callable[[Findings, Task], Figure]"]:
-    """What is drawn of a task: against length, where there are several."""
+    """Return the figures of a task: against length, where there are several."""
     if not task.has_skill:
         return {"metrics": metrics, "bins": bins}
     final = {"final": final_skill}
@@ -112,7 +112,7 @@ def effects(verdicts: Sequence["Verdict"]) -> "Figure | None":
 def _draw_effects(
     axes: "Axes", verdicts: Sequence["Verdict"], *, in_deltas: bool, hollow: bool = False
 ) -> None:
-    """A row a verdict: its effect a dot, `hollow` where exploratory, and its interval a line."""
+    """Draw a row for each verdict: effect (`hollow` if exploratory) and interval."""
     axes.axvline(0, color=FAINT, linewidth=0.8)
     for row, one in enumerate(verdicts):
         unit, effect = one.hypothesis.smallest_effect if in_deltas else 1.0, one.effect or 0.0
@@ -125,7 +125,6 @@ def _draw_effects(
 
 
 def _rows(axes: "Axes", names: Sequence[str]) -> None:
-    """One row for each name, the first one on top."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
@@ -172,7 +171,6 @@ def pareto_front(front: Front) -> "Figure":
 
 
 def _area(value: float, sizes: list[float]) -> float:
-    """Areas grow linearly from the smallest to the largest value."""
     low, high = min(sizes), max(sizes)
     return SMALL + (LARGE - SMALL) * ((value - low) / (high - low) if high > low else 0.5)
 
@@ -199,7 +197,6 @@ def length_curves(findings: Findings, task: Task) -> "Figure":
 
 
 def _looks(task: Task) -> Iterator[tuple[Arm, str, Any]]:
-    """The arms, each with its colour and dash."""
     return ((arm, *look) for arm, look in zip(task.arms, looks(len(task.arms)), strict=True))
 
 
@@ -381,7 +378,7 @@ def gradients(findings: Findings, task: Task) -> "Figure":
 
 
 def has_gradients(task: Task) -> bool:
-    """Were gradients of several layers taken?"""
+    """Return whether gradients of several layers were taken."""
     return any(len(_by_layer(arm, step)) > 1 for step in _moments(task) for arm in task.arms)
 
 

@@ -80,7 +80,7 @@ def make_folder(folder: Path) -> None:
 
 
 def texts(findings: Findings, drawn: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What the files of a report say, by name; `drawn` are pictures of the page at hand."""
+    """Return the text files of a report by name; `drawn` are pictures of the page at hand."""
     pictures = {name: f"figures/{name}.png" for name in figures(findings)}
     return {
         "report.md": markdown_page(findings, pictures),
@@ -127,7 +127,7 @@ def _verdicts(findings: Findings) -> Iterator[dict[str, Any]]:
 
 
 def _cell(value: Any) -> Any:
-    """What a cell holds; of several values each, apart from the others."""
+    """Return the content of a cell, several values of it joined."""
     return "; ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
@@ -159,13 +159,13 @@ def _page_in(folder: Path) -> str:
 
 
 def shown_in(page: str) -> str | None:
-    """The address of the database as a page gives it, which no number depends on."""
+    """Return the address of the database on a page; no number depends on it."""
     found = re.search(r"<th>database</th><td>(.*?)</td>", page)
     return unescape(found.group(1)) if found else None
 
 
 def wrong_lines(folder: Path, page: str, fresh: Findings) -> list[str]:
-    """What the files of a report say other than the same report made anew, a line each.
+    """Compare the files of a report with the same report made anew; one line per difference.
 
     Numbers of the page are told by their keys; everything else by file and line. Pictures are
     left out.
@@ -182,7 +182,7 @@ def wrong_lines(folder: Path, page: str, fresh: Findings) -> list[str]:
 
 
 def _wrong_in(name: str, told: str, now: str) -> Iterator[str]:
-    """What a file says otherwise; the pictures of a page are not read, so no line has a number."""
+    """Yield what differs in a file; of a page, whose pictures are skipped, without line numbers."""
     if name == PAGE:
         told, now = map(_without_what_is_keyed, (told, now))
     lines = list(_differing(told.splitlines(), now.splitlines()))
@@ -193,14 +193,14 @@ def _wrong_in(name: str, told: str, now: str) -> Iterator[str]:
 
 
 def _without_what_is_keyed(page: str) -> str:
-    """A page without numbers that have a key, pictures and style."""
+    """Return a page without numbers that have a key, pictures and style."""
     for element in ("svg", "style"):
         page = re.sub(rf"<{element}\b.*?</{element}>\s*", "", page, flags=re.DOTALL)
     return re.sub(r"<data [^>]*>.*?</data>", "…", page, flags=re.DOTALL)
 
 
 def _differing(told: list[str], now: list[str]) -> Iterator[tuple[int, str]]:
-    """The lines that differ, by their number in what is told."""
+    """Yield the lines that differ, with their number in the file."""
     matcher = SequenceMatcher(None, told, now, autojunk=False)
     for same, start, end, other, last in matcher.get_opcodes():
         if same != "equal":
@@ -210,7 +210,7 @@ def _differing(told: list[str], now: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def _said(told: str, now: str) -> str:
-    """The words in which two lines differ, with a few more around them."""
+    """Quote the words in which two lines differ, with a few more around them."""
     one, two = (unescape(re.sub(r"<[^>]*>", " ", line)).split() for line in (told, now))
     if one == two:
         one, two = told.split(), now.split()
@@ -222,6 +222,6 @@ def _said(told: str, now: str) -> str:
 
 
 def _alike(one: list[str], two: list[str]) -> int:
-    """How many words two lists have in common from their start on."""
+    """Count the words that two lists share from their start on."""
     pairs = zip(one, two, strict=False)
     return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))

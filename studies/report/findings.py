@@ -55,7 +55,7 @@ class Findings:
 
 
 def findings_of(plan: "Plan", storage: str, shown: str | None = None) -> Findings:
-    """What a study found, as far as it is stored; `shown` is the address that is told of it."""
+    """Collect the stored findings of a study; `shown` is the address that the report names."""
     with closing(Results(storage)) as stored:
         kept, results = kept_for(plan, stored), gather(plan, stored)
         found = provenance(results, stored.environment, shown or storage)
@@ -88,7 +88,7 @@ MACHINE = ("python", "platform", "cpu", "threads")
 def provenance(
     results: StudyResults, environment: Callable[[int], Mapping[str, Any]], storage: str
 ) -> dict[str, str]:
-    """Where and by what the runs were done; several where they differ.
+    """Tabulate where and by what the runs were done; several values where they differ.
 
     `environment` tells the facts of an environment by its id.
     """
@@ -122,7 +122,7 @@ def _commit(git: Mapping[str, Any]) -> str:
 
 
 def command_of(results: StudyResults) -> str:
-    """What was typed for the latest of the runs."""
+    """Return the command that was typed for the latest of the runs."""
     plan, runs = results.plan, results.runs
     if not runs:
         return plan.program
@@ -134,7 +134,7 @@ ENTRY = re.compile(r"^@\w+\{.*?^\}$", re.DOTALL | re.MULTILINE)
 
 
 def known() -> dict[str, str]:
-    """The entries that we have, by arXiv number."""
+    """Return the entries of our bibliography by arXiv number."""
     file = resources.files("studies.report").joinpath("references.bib")
     entries = ENTRY.findall(file.read_text(encoding="utf-8"))
     return {_number(entry): entry for entry in entries}
@@ -160,7 +160,7 @@ ENCODER = "encoder."
 
 
 def differences(plan: Plan) -> list[tuple[str, Mapping[str, Any]]]:
-    """What differs between arms: keys of their configs, and what follows without being said.
+    """Tabulate what differs between arms: keys of their configs, and what follows from them.
 
     Costs are those of the first panel, counted in the built models.
     """
@@ -182,7 +182,7 @@ def differences(plan: Plan) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _changed(plan: Plan, label: str) -> set[str]:
-    """The keys in which arms of one panel differ; one without an encoder has none of its keys."""
+    """Return the keys in which arms of a panel differ; those of an encoder where there is one."""
     flat = [dict(leaves(plan[cell].config)) for cell in plan.cells(label)]
     built = [one for one in flat if any(key.startswith(ENCODER) for key in one)]
     of_encoder = {key for key in differing(*built) if key.startswith(ENCODER)}
@@ -199,7 +199,7 @@ def _shown(value: Any) -> str:
 
 
 def shared(plan: Plan) -> dict[str, str]:
-    """The settings that every run shares, under dotted keys."""
+    """Return the settings that every run shares, under dotted keys."""
     flat = [dict(leaves(plan[cell].config)) for cell in plan.cells()]
     tuned = {key for setting in plan.protocol.tried for key in setting} | set(differing(*flat))
     return {

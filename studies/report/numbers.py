@@ -56,7 +56,7 @@ NUMBER = re.compile(r'<data value="([^"]*)" data-key="([^"]*)">(.*?)</data>', re
 
 
 def read_numbers(page: str) -> dict[str, tuple[str, str]]:
-    """The numbers of a page, by key, as `Numbers.known` holds them."""
+    """Read the numbers of a page by key, as `Numbers.known` holds them."""
     found: dict[str, tuple[str, str]] = {}
     for exact, key, text in (map(html.unescape, one) for one in NUMBER.findall(page)):
         found[key] = exact, found.get(key, ("", ""))[1] + text
@@ -64,7 +64,7 @@ def read_numbers(page: str) -> dict[str, tuple[str, str]]:
 
 
 def mismatches(page: str, fresh: Numbers) -> list[str]:
-    """What a page says other than the same page made anew; empty where all agree."""
+    """Compare the numbers of a page with those of the same page made anew, a line each."""
     told, now = read_numbers(page), fresh.known
     lines = [f"{key}: the page has a number that the database lacks" for key in told.keys() - now]
     lines += [f"{key}: the database has a number that the page lacks" for key in now.keys() - told]

@@ -43,17 +43,17 @@ class Entry:
 
     @property
     def question(self) -> str:
-        """What it asks."""
+        """The question of the study."""
         return self.findings.question
 
     @property
     def anchor(self) -> str:
-        """Where the page tells of it, and the name of its figure."""
+        """The anchor of the study on the page, and the name of its figure."""
         return re.sub(r"\W+", "_", self.findings.study)
 
     @property
     def command(self) -> str:
-        """What makes the same numbers, wherever they are stored."""
+        """The command that makes the same numbers, wherever they are stored."""
         kept: list[str] = []
         words = iter(shlex.split(self.findings.command))
         for word in words:
@@ -77,17 +77,17 @@ class Entry:
 
     @property
     def unasked(self) -> int:
-        """How many of the others could not be judged."""
+        """The number of the others that could not be judged."""
         return len(self.findings.verdicts) - len(self.primary) - len(self.explored)
 
     @property
     def tally(self) -> list[int]:
-        """How many primary claims came to each status, in the order of `sentences.ORDER`."""
+        """The number of primary claims by status, in the order of `sentences.ORDER`."""
         return [sum(one.status == status for one in self.primary) for status in ORDER]
 
     @property
     def alone(self) -> list[tuple[str, float]]:
-        """What a study of one arm and one seed, which compares nothing, measured."""
+        """The measurements of a study of one arm and one seed, which compares nothing."""
         seeds = [seed for task in self.findings.tasks for seed in task.seeds]
         if len(seeds) != 1 or self.findings.verdicts:
             return []
@@ -97,7 +97,7 @@ class Entry:
 
     @property
     def basis(self) -> str:
-        """What stands behind it, and what a reader must not take it for."""
+        """The runs that stand behind it, and what a reader must not take it for."""
         tasks = self.findings.tasks
         there = sum(seed.ended for task in tasks for seed in task.seeds)
         told = [f"Study `{self.findings.study}`, budget {self.budget}: {counts(tasks)}."]

@@ -72,7 +72,7 @@ def markdown_page(findings: Findings, pictures: Mapping[str, str]) -> str:
 
 
 def metrics(task: Task) -> list[tuple[str, str, int | None]]:
-    """What a task's tables show: metric, title and digits after the point."""
+    """Return the tables of a task: metric, title and digits after the point."""
     if not task.has_skill:
         return [(metric, task.title_of(metric), None) for metric in task.metrics]
     titles = [metric_of(metric).title for metric in SHOWN]
@@ -106,14 +106,14 @@ def _words(findings: Findings) -> dict[str, Any]:
 
 
 def captions(task: Task) -> str:
-    """What the figure of all metrics shows."""
+    """Return the caption of the figure of all metrics."""
     if len(task.lengths) == 1:
         return f"Every metric at length {task.lengths[0]}. Dots: every seed; lines: their mean."
     return "Every metric against length. Thin: every seed; thick: their mean."
 
 
 def environment(autoescape: bool) -> "Environment":
-    """Where the templates of reports lie, and how they are read: as HTML, or as Markdown."""
+    """Return the templates of reports, read as HTML or as Markdown."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("studies.report", "")
@@ -131,14 +131,14 @@ def environment(autoescape: bool) -> "Environment":
 
 
 def svgs(findings: Findings) -> dict[str, str]:
-    """Every figure as the text of an `svg` element, with ids that no other figure has."""
+    """Draw every figure as the text of an `svg` element, with ids that no other figure has."""
     with style():
         drawn = {name: as_written(draw()) for name, draw in figures(findings).items()}
         return {name: _svg(figure, name) for name, figure in drawn.items()}
 
 
 def _svg(figure: "Figure", name: str) -> str:
-    """The element alone, without the head of a file and without fixed sizes."""
+    """Return the element alone, without the head of a file and without fixed sizes."""
     file = io.StringIO()
     figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     svg = file.getvalue()
@@ -179,7 +179,7 @@ def escaped(value: object) -> str:
 
 
 def methods(findings: Findings) -> str:
-    """How the study was done, in the words of a methods section."""
+    """Say how the study was done, in the words of a methods section."""
     trained = [task for task in findings.tasks if task.task]
     arms = [arm for task in trained for arm in task.arms]
     tuned = any(arm.tuning for task in findings.tasks for arm in task.arms)
@@ -238,7 +238,7 @@ def _replicates(findings: Findings, tuned: bool) -> str:
 
 
 def _contrasts(verdicts: "list[Verdict]") -> str:
-    """How the claims were tested: each kind that there is, and the families they form."""
+    """Say how the claims were tested: each kind that there is, and the families they form."""
     claims = [verdict.hypothesis for verdict in verdicts]
     by_times = [is_time(one) and one.direction != "same" for one in claims if one.than is None]
     tests = {
@@ -270,7 +270,7 @@ SPECIAL = {
 
 
 def latex_table(findings: Findings) -> str:
-    r"""The hyperparameters as a LaTeX table; needs \usepackage{booktabs}."""
+    r"""Return the hyperparameters as a LaTeX table; needs \usepackage{booktabs}."""
     rows = "\n".join(
         " & ".join("".join(SPECIAL.get(sign, sign) for sign in str(text)) for text in row) + r" \\"
         for row in findings.hyperparameters.items()
