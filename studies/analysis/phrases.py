@@ -22,14 +22,14 @@ def seldom_learned(learned: int, seeds: int) -> str:
 
 def lost_seeds(diverged: int, failed: int, total: int, counted: bool) -> list[str]:
     """The numbers of seeds without scores of their own, and their treatment."""
-    told: list[str] = []
+    phrases: list[str] = []
     if diverged:
         tail = "counts as one" if diverged == 1 else "count as ones"
         tail = f" and {tail} that learned nothing" if counted else ""
-        told.append(f"{out_of(diverged, total, 'seed')} diverged{tail}")
+        phrases.append(f"{out_of(diverged, total, 'seed')} diverged{tail}")
     if failed:
-        told.append(f"{out_of(failed, total, 'seed')} failed")
-    return told
+        phrases.append(f"{out_of(failed, total, 'seed')} failed")
+    return phrases
 
 
 def short_of(value: float, threshold: float) -> str:

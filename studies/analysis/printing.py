@@ -96,8 +96,8 @@ def print_front(console: "Console", results: StudyResults, front: "Sequence[Poin
         console.print(f"\nNo Pareto front: no arm has a value for each of {wanted}.")
         return
     aims = ", ".join(f"{metric} ({aim}d)" for metric, aim in search.objectives.items())
-    told = f"[bold]Pareto front[/bold]: {len(front)} of {len(plan.arms)} arms; {aims}"
-    console.print(f"\n{told}", highlight=False)
+    head = f"[bold]Pareto front[/bold]: {len(front)} of {len(plan.arms)} arms; {aims}"
+    console.print(f"\n{head}", highlight=False)
     rows = [(f"  {point.arm}", *map(amount, point.values)) for point in front]
     _print_grid(console, [("", *search.objectives), *rows], justify="right", no_wrap=True)
 
@@ -157,8 +157,8 @@ def _print_table(
         table.add_row(f"  {arm.name}", *cells)
     floors = [task.blind_guess(length) for length in lengths]
     if metric_of(metric).floor_in is not None and any(floor is not None for floor in floors):
-        told = ["n/a" if floor is None else number(floor) for floor in floors]
-        table.add_row("  floor", *told, style="dim")
+        texts = ["n/a" if floor is None else number(floor) for floor in floors]
+        table.add_row("  floor", *texts, style="dim")
     console.print(table)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 ORDER: tuple[Status, ...] = ("supported", "refuted", "inconclusive", "not tested")
-"""In which order what became of claims is told."""
+"""The order of the outcomes of claims."""
 
 NAMED = 6
 """So many arms are named in a sentence; more are counted."""
@@ -47,8 +47,8 @@ def sentence(verdict: Verdict) -> str:
         head += " (exploratory)"
     if verdict.status == "not tested":
         return f"{head}: {verdict.reason}."
-    told = f"{_finding(verdict)} in {measure(claim)}"
-    return f"{head}: {told}: {_numbers(verdict)}{_what_is_open(verdict)}."
+    text = f"{_finding(verdict)} in {measure(claim)}"
+    return f"{head}: {text}: {_numbers(verdict)}{_what_is_open(verdict)}."
 
 
 def _finding(verdict: Verdict) -> str:
@@ -131,8 +131,8 @@ def _what_is_open(verdict: Verdict) -> str:
 def _telling(bound: float, delta: float) -> int:
     """Return the number of decimals that tell a bound from ±δ, where a few more can."""
     least = decimals(delta)
-    told = (n for n in range(least, least + 4) if decimal(abs(bound), n) != decimal(delta, n))
-    return next(told, least)
+    enough = (n for n in range(least, least + 4) if decimal(abs(bound), n) != decimal(delta, n))
+    return next(enough, least)
 
 
 def arm_sentence(task: Task, arm: Arm) -> str:
@@ -170,8 +170,8 @@ def _held(arm: Arm, found: Reach, held: int, longest: int, threshold: float) -> 
     if found.first_length_below is not None and found.skill is not None:
         still = arm.interval("skill", held) if held > longest else None
         last = "" if still is None else f"; still {number(still.mean)} at {held}"
-        told = f"(skill {_below(found.skill, threshold)}{last})"
-        return f"falls below {threshold} at length {found.first_length_below} {told}."
+        text = f"(skill {_below(found.skill, threshold)}{last})"
+        return f"falls below {threshold} at length {found.first_length_below} {text}."
     if held == longest:
         return f"learns the trained lengths; no longer one is tested than {longest}."
     values = arm.values("skill", held).values()
@@ -190,12 +190,12 @@ def _below(skill: float, threshold: float) -> str:
 
 def _remarks(arm: Arm) -> list[str]:
     lost = arm.count("diverged"), arm.count("failed"), len(arm.seeds)
-    remarks = [f"{told}." for told in lost_seeds(*lost, arm.has_skill)]
+    remarks = [f"{text}." for text in lost_seeds(*lost, arm.has_skill)]
     choice = arm.choice
     if choice is not None and choice.setting is not None:
         for key, side in choice.edges.items():
-            told = in_words({key: choice.setting[key]}).replace("_", " ")
-            remarks.append(f"Its {told} is the {side} tried.")
+            text = in_words({key: choice.setting[key]}).replace("_", " ")
+            remarks.append(f"Its {text} is the {side} tried.")
     return [*remarks, arm.remark] if arm.remark else remarks
 
 
@@ -205,13 +205,13 @@ def fit_times(arm: Arm) -> str:
     A seed that ended, or failed, before it met the criterion counts among all of them.
     """
     met, ended = arm.times(), arm.times(reached=False)
-    told = out_of(len(met), len(arm.seeds), "seed")
+    text = out_of(len(met), len(arm.seeds), "seed")
     if met:
         least, most = f"{met[0]:,.0f}", f"{met[-1]:,.0f}"
-        told += f", after {least} steps" if least == most else f", after {least} to {most} steps"
+        text += f", after {least} steps" if least == most else f", after {least} to {most} steps"
     if ended:
-        told += f"; {len(ended)} not within {max(ended):,.0f} steps"
-    return told
+        text += f"; {len(ended)} not within {max(ended):,.0f} steps"
+    return text
 
 
 def claims(verdicts: list[Verdict]) -> str:
@@ -230,13 +230,13 @@ def claims(verdicts: list[Verdict]) -> str:
     groups = {
         status: [one.hypothesis.name for one in primary if one.status == status] for status in ORDER
     }
-    told = [
+    parts = [
         f"{len(names)} {status} ({'; '.join(names)})" for status, names in groups.items() if names
     ]
     fixed = max(len(primary), *(verdict.family for verdict in primary))
     noun = "hypothesis" if fixed == 1 else "hypotheses"
     part = f", {len(primary)} asked here" if len(primary) < fixed else ""
-    return f"Of {fixed} {noun} fixed before the confirming runs{part}: {', '.join(told)}."
+    return f"Of {fixed} {noun} fixed before the confirming runs{part}: {', '.join(parts)}."
 
 
 def contrast_name(hypothesis: Hypothesis) -> str:
@@ -256,8 +256,8 @@ def reaches(tasks: list[Task], lines: "list[Line]") -> str:
         return outcomes(lines) or f"measured were {listed([task.label for task in tasks])}."
     short = [task for task in trained if max(task.lengths) <= task.trained[1]]
     if len(short) == len(trained) > 1:
-        told, threshold = [_learned(task) for task in trained], trained[0].threshold
-        return f"skill {threshold:g} at the trained lengths is reached by {listed(told)}."
+        parts, threshold = [_learned(task) for task in trained], trained[0].threshold
+        return f"skill {threshold:g} at the trained lengths is reached by {listed(parts)}."
     return "; ".join(_furthest(task) + _lost(task) for task in trained) + "."
 
 
@@ -269,12 +269,12 @@ def outcomes(lines: "list[Line]") -> str:
     for line in lines:
         groups.setdefault(line.outcome, []).append(line.asked)
     commonest, *others = sorted(groups, key=lambda outcome: -len(groups[outcome]))
-    told = [f"{len(groups[commonest])} of {len(lines)} {commonest}"]
+    parts = [f"{len(groups[commonest])} of {len(lines)} {commonest}"]
     for outcome in others:
         asked = groups[outcome]
         names = f" ({'; '.join(asked)})" if len(asked) <= NAMED else ""
-        told.append(f"{len(asked)} {outcome}{names}")
-    return f"{', '.join(told)}."
+        parts.append(f"{len(asked)} {outcome}{names}")
+    return f"{', '.join(parts)}."
 
 
 def _learned(task: Task) -> str:
@@ -313,13 +313,13 @@ def _furthest(task: Task) -> str:
 def _others(rest: Mapping[str, Reach], task: Task) -> str:
     """Name the arms that learned and reach less far than the best."""
     fall = sum(one.first_length_below is not None for one in rest.values())
-    told = ", another arm that learned falls earlier" if fall else ""
+    text = ", another arm that learned falls earlier" if fall else ""
     if fall > 1:
-        told = f", the {fall} other arms that learned fall earlier"
+        text = f", the {fall} other arms that learned fall earlier"
     elif len(rest) == fall == 1:
-        told = ", the other arm that learned falls earlier"
+        text = ", the other arm that learned falls earlier"
     short = [name for name, one in rest.items() if one.first_length_below is None]
-    return told + (f"; {arms_of(short, task)} cannot be asked so far" if short else "")
+    return text + (f"; {arms_of(short, task)} cannot be asked so far" if short else "")
 
 
 def _missed(task: Task, found: Mapping[str, Reach]) -> tuple[str, str]:
@@ -343,8 +343,8 @@ def _lost(task: Task) -> str:
     """Count the seeds without numbers of their own, over all arms."""
     diverged, failed = (sum(arm.count(one) for arm in task.arms) for one in ("diverged", "failed"))
     counted = all(arm.has_skill for arm in task.arms if arm.count("diverged"))
-    told = lost_seeds(diverged, failed, len(task.seeds), counted)
-    return "".join(f"; {one}" for one in told)
+    lost = lost_seeds(diverged, failed, len(task.seeds), counted)
+    return "".join(f"; {one}" for one in lost)
 
 
 def arms_of(names: list[str], task: Task) -> str:

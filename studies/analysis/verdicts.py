@@ -112,14 +112,14 @@ def _with_beside(
     arms = [_restricted(outcomes[claim.panel, arm], seeds) for arm in claim.arms]
     plan, notes = results.plan, list[str]()
     for metric in plan.beside:
-        told: list[str] = []
+        means: list[str] = []
         for name, arm in zip(claim.arms, arms, strict=True):
             values = arm.measured(metric, claim.lengths)
             few = len(values) < len(arm.seeds)
             some = f" in {out_of(len(values), len(arm.seeds), 'seed')}" if few else ""
-            told += [f"{name} {number(mean_of(values))}{some}"] if values else []
+            means += [f"{name} {number(mean_of(values))}{some}"] if values else []
         title = plan.titles.get(metric, metric)
-        notes += [f"{title[:1].upper()}{title[1:]}: {', '.join(told)}."] if told else []
+        notes += [f"{title[:1].upper()}{title[1:]}: {', '.join(means)}."] if means else []
     return replace(verdict, notes=(*verdict.notes, *notes))
 
 
@@ -405,7 +405,7 @@ def _known_times(name: str, arm: Arm, measure: tuple[str, int]) -> list[Time]:
 def _decided(verdict: Verdict, parts: Sequence[Sample], sure: bool) -> Verdict:
     """A verdict from the samples of the arms, in the order of the hypothesis.
 
-    It is told with failed seeds at the floor, and holds whatever they would have scored: `sure`
+    Its numbers take failed seeds at the floor, and holds whatever they would have scored: `sure`
     tells whether the arms learned all the same, the interval must read the same, and p is the
     largest. Some at the floor and others at the ceiling spread an arm more than all at either, so
     that an interval may reach further than at both of these: each number of them is looked at.
@@ -512,9 +512,9 @@ def _notes(hypothesis: Hypothesis, parts: Sequence[Sample], threshold: float) ->
         total, late = len(sample.values) + sample.unknown, sample.reached.count(False)
         for count, what in ((sample.diverged, "diverged"), (sample.unknown, "failed")):
             if count:
-                told = f"{out_of(count, total, 'seed')} of {name} {what}"
+                head = f"{out_of(count, total, 'seed')} of {name} {what}"
                 counts = "counts" if count == 1 else "count"
-                found.append(f"{told} and {counts} as {sample.floor:g}.")
+                found.append(f"{head} and {counts} as {sample.floor:g}.")
         if late:
             found.append(
                 f"{late} of {total} seeds of {name} had not got there by "

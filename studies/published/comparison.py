@@ -310,8 +310,8 @@ def verdict(pairs: Sequence[Pair], tried: Sequence[Tried]) -> str:
         ("By the maximum over seeds", "pair", [one.by_maximum for one in pairs if one.by_maximum]),
         ("Claims", "claim", [one.outcome for one in tried]),
     ]
-    told = [f"{head}: {_counted(what, found)}." for head, what, found in counted if found]
-    return " ".join(told) or "Nothing of this table can be compared in this call."
+    parts = [f"{head}: {_counted(what, found)}." for head, what, found in counted if found]
+    return " ".join(parts) or "Nothing of this table can be compared in this call."
 
 
 def _counted(what: str, outcomes: Sequence[Outcome]) -> str:
@@ -351,10 +351,10 @@ def _pair_lines(pairs: Sequence[Pair]) -> Iterator[str]:
             yield f"- {outcome}: {'; '.join(_joined(here))}"
     otherwise = [one for one in pairs if one.by_maximum not in (None, one.outcome)]
     if otherwise:
-        told = [
+        parts = [
             f"{one.first} {SIGNS[one.alike]} {one.second}: {one.by_maximum}" for one in otherwise
         ]
-        yield f"- by the maximum over seeds otherwise: {'; '.join(told)}"
+        yield f"- by the maximum over seeds otherwise: {'; '.join(parts)}"
 
 
 def _joined(pairs: Sequence[Pair]) -> Iterator[str]:

@@ -264,7 +264,7 @@ def load(name: str) -> Published:
 
     Raises:
         UnknownNameError: If there is none of this name; it names the nearest ones.
-        ConfigError: If its file breaks a rule; every problem is told.
+        ConfigError: If its file breaks a rule, with every problem.
     """
     if name not in names():
         raise UnknownNameError("published table", name, names())
@@ -276,7 +276,7 @@ def read(path: Path) -> Published:
     """Read the published table in a file.
 
     Raises:
-        ConfigError: If it breaks a rule; every problem is told.
+        ConfigError: If it breaks a rule, with every problem.
     """
     try:
         return Published(**read_yaml(path))

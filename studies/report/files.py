@@ -29,9 +29,9 @@ FORMATS: dict[str, dict[str, Any]] = {
 }
 PAGE = "report.html"
 MOST = 20
-"""So many lines are told of one file; more are counted."""
+"""At most so many lines of a file are listed; more are counted."""
 AROUND = 3
-"""Words that are told on either side of what differs."""
+"""So many words are quoted on either side of a difference."""
 
 
 def make_report(plan: Plan, storage: str, folder: Path, shown: str | None = None) -> Path:
@@ -121,9 +121,9 @@ def _scores(findings: Findings) -> Iterator[dict[str, Any]]:
 
 def _verdicts(findings: Findings) -> Iterator[dict[str, Any]]:
     for verdict in findings.verdicts:
-        told = {**vars(verdict.hypothesis), **vars(verdict)}
-        del told["hypothesis"]
-        yield {key: _cell(value) for key, value in told.items()}
+        row = {**vars(verdict.hypothesis), **vars(verdict)}
+        del row["hypothesis"]
+        yield {key: _cell(value) for key, value in row.items()}
 
 
 def _cell(value: Any) -> Any:
@@ -167,7 +167,7 @@ def shown_in(page: str) -> str | None:
 def wrong_lines(folder: Path, page: str, fresh: Findings) -> list[str]:
     """Compare the files of a report with the same report made anew; one line per difference.
 
-    Numbers of the page are told by their keys; everything else by file and line. Pictures are
+    Numbers of the page are named by their keys; everything else by file and line. Pictures are
     left out.
     """
     made = texts(fresh, dict.fromkeys(figures(fresh), ""))
@@ -181,11 +181,11 @@ def wrong_lines(folder: Path, page: str, fresh: Findings) -> list[str]:
     return wrong
 
 
-def _wrong_in(name: str, told: str, now: str) -> Iterator[str]:
+def _wrong_in(name: str, written: str, now: str) -> Iterator[str]:
     """Yield what differs in a file; of a page, whose pictures are skipped, without line numbers."""
     if name == PAGE:
-        told, now = map(_without_what_is_keyed, (told, now))
-    lines = list(_differing(told.splitlines(), now.splitlines()))
+        written, now = map(_without_what_is_keyed, (written, now))
+    lines = list(_differing(written.splitlines(), now.splitlines()))
     for number, said in lines[:MOST]:
         yield f"{name}: {said}" if name == PAGE else f"{name}, line {number}: {said}"
     if len(lines) > MOST:
@@ -199,21 +199,21 @@ def _without_what_is_keyed(page: str) -> str:
     return re.sub(r"<data [^>]*>.*?</data>", "…", page, flags=re.DOTALL)
 
 
-def _differing(told: list[str], now: list[str]) -> Iterator[tuple[int, str]]:
+def _differing(written: list[str], now: list[str]) -> Iterator[tuple[int, str]]:
     """Yield the lines that differ, with their number in the file."""
-    matcher = SequenceMatcher(None, told, now, autojunk=False)
+    matcher = SequenceMatcher(None, written, now, autojunk=False)
     for same, start, end, other, last in matcher.get_opcodes():
         if same != "equal":
-            pairs = zip_longest(told[start:end], now[other:last], fillvalue="")
+            pairs = zip_longest(written[start:end], now[other:last], fillvalue="")
             for number, (one, two) in enumerate(pairs, start + 1):
                 yield number, _said(one, two)
 
 
-def _said(told: str, now: str) -> str:
+def _said(written: str, now: str) -> str:
     """Quote the words in which two lines differ, with a few more around them."""
-    one, two = (unescape(re.sub(r"<[^>]*>", " ", line)).split() for line in (told, now))
+    one, two = (unescape(re.sub(r"<[^>]*>", " ", line)).split() for line in (written, now))
     if one == two:
-        one, two = told.split(), now.split()
+        one, two = written.split(), now.split()
     head = _alike(one, two)
     tail = _alike(one[head:][::-1], two[head:][::-1])
     start, end = max(head - AROUND, 0), max(tail - AROUND, 0)

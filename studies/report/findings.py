@@ -102,7 +102,7 @@ def provenance(
     hashes = [{run.code_hash for run in arm.runs if run.finished_at} for _, arm in results.arms]
     versions = max(map(len, hashes), default=0)
     packages = [f"{name} {one}" for each in facts for name, one in each.get("packages", {}).items()]
-    told = {
+    found = {
         "database": [storage],
         "confirming runs": [
             f"{len(runs)}, of {versions} version{'s' * (versions != 1)} of the source"
@@ -113,7 +113,7 @@ def provenance(
         "packages": [", ".join(dict.fromkeys(packages))],
         "CPU hours": [f"{sum(run.cpu_seconds or 0 for run in runs) / 3600:.2f}"],
     }
-    return {key: "; ".join(dict.fromkeys(one)) for key, one in told.items() if any(one)}
+    return {key: "; ".join(dict.fromkeys(one)) for key, one in found.items() if any(one)}
 
 
 def _commit(git: Mapping[str, Any]) -> str:
@@ -176,8 +176,8 @@ def differences(plan: Plan) -> list[tuple[str, Mapping[str, Any]]]:
     heads = dict.fromkeys(head for one in costs.values() for head in one)
     rows += [(head, {arm: one.get(head, "") for arm, one in costs.items()}) for head in heads]
     if plan.match is not None:
-        told = {arm: "reference" if arm == plan.reference else "matched" for arm in first}
-        rows.append((f"matched: {plan.match}", told))
+        roles = {arm: "reference" if arm == plan.reference else "matched" for arm in first}
+        rows.append((f"matched: {plan.match}", roles))
     return rows
 
 

@@ -65,13 +65,13 @@ def read_numbers(page: str) -> dict[str, tuple[str, str]]:
 
 def mismatches(page: str, fresh: Numbers) -> list[str]:
     """Compare the numbers of a page with those of the same page made anew, a line each."""
-    told, now = read_numbers(page), fresh.known
-    lines = [f"{key}: the page has a number that the database lacks" for key in told.keys() - now]
-    lines += [f"{key}: the database has a number that the page lacks" for key in now.keys() - told]
+    old, new = read_numbers(page), fresh.known
+    lines = [f"{key}: the page has a number that the database lacks" for key in old.keys() - new]
+    lines += [f"{key}: the database has a number that the page lacks" for key in new.keys() - old]
     lines += [
-        f"{key}: the page says {_both(*told[key])}, the database {_both(*now[key])}"
-        for key in told.keys() & now.keys()
-        if told[key] != now[key]
+        f"{key}: the page says {_both(*old[key])}, the database {_both(*new[key])}"
+        for key in old.keys() & new.keys()
+        if old[key] != new[key]
     ]
     return sorted(lines)
 

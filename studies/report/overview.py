@@ -100,14 +100,14 @@ class Entry:
         """The runs that stand behind it, and what a reader must not take it for."""
         tasks = self.findings.tasks
         there = sum(seed.ended for task in tasks for seed in task.seeds)
-        told = [f"Study `{self.findings.study}`, budget {self.budget}: {counts(tasks)}."]
+        sentences = [f"Study `{self.findings.study}`, budget {self.budget}: {counts(tasks)}."]
         if self.budget in NO_MEANING:
-            told.append(
+            sentences.append(
                 "**This budget only shows that everything works: its numbers mean nothing.**"
             )
         if there < self.expected:
-            told.append(f"**Unfinished: {there} of {self.expected} runs are done.**")
-        return " ".join(told)
+            sentences.append(f"**Unfinished: {there} of {self.expected} runs are done.**")
+        return " ".join(sentences)
 
 
 def entries(storages: Iterable[str], wanted: Sequence[str] = ()) -> list[Entry]:
@@ -145,7 +145,7 @@ def write_overview(
     """Write the page, and its figures into a folder beside it that is named after it.
 
     Args:
-        found: What is told.
+        found: The studies on the page.
         out: The Markdown file.
         command: What makes the page anew.
         known: Studies with their questions; those that found nothing yet are listed last.
@@ -165,7 +165,7 @@ def write_overview(
                 file = folder / f"{entry.anchor}.png"
                 as_written(figure).savefig(file, dpi=110, metadata={"Software": None})
                 pictures[entry.anchor] = f"{folder.name}/{file.name}", caption
-        told = {entry.findings.study for entry in found}
+        shown = {entry.findings.study for entry in found}
         text = (
             environment(autoescape=False)
             .get_template("overview.md.j2")
@@ -176,7 +176,7 @@ def write_overview(
                 command=command,
                 said=sentence,
                 num=plain,
-                waiting=[(name, about) for name, about in known if name not in told],
+                waiting=[(name, about) for name, about in known if name not in shown],
             )
         )
         out.write_text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", encoding="utf-8")

@@ -183,24 +183,24 @@ def methods(findings: Findings) -> str:
     trained = [task for task in findings.tasks if task.task]
     arms = [arm for task in trained for arm in task.arms]
     tuned = any(arm.tuning for task in findings.tasks for arm in task.arms)
-    told = [_training(findings, trained), _tuning(findings, tuned)] if trained else []
+    sentences = [_training(findings, trained), _tuning(findings, tuned)] if trained else []
     if not trained:
         labels = listed([task.label for task in findings.tasks])
-        told = [f"Nothing was trained: we measured every arm on {labels}."]
-    told += [
+        sentences = [f"Nothing was trained: we measured every arm on {labels}."]
+    sentences += [
         _replicates(findings, tuned),
         "Intervals of means are Student's over seeds; shares of seeds have Wilson's.",
     ]
     if findings.verdicts:
-        told.append(_contrasts(findings.verdicts))
+        sentences.append(_contrasts(findings.verdicts))
     if any(arm.count("diverged") for arm in arms):
-        told.append("A seed that diverged counts as one that learned nothing.")
+        sentences.append("A seed that diverged counts as one that learned nothing.")
     if any(arm.count("failed") for arm in arms):
-        told.append(
+        sentences.append(
             "A run that failed is in no mean; a verdict is given only where it is the same "
             "whatever that run would have scored."
         )
-    return " ".join([*told, "No seed was dropped."])
+    return " ".join([*sentences, "No seed was dropped."])
 
 
 def _training(findings: Findings, trained: list[Task]) -> str:
