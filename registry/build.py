@@ -4,16 +4,16 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import hashlib
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from registry.choices import Choice, build_mask, build_part
+from registry.choices import build_mask, build_part
 from registry.config import EncoderConfig, encoder_config
+from registry.registry import norm_placements
 
 if TYPE_CHECKING:
-    import torch
     from torch import nn
 
     from variants.attentions.attention import Heads
@@ -78,7 +78,7 @@ class _Builder:
             embedding=self.embedding(),
             positions=self.positions(),
             blocks=[self.block(f"blocks.{layer}", attention.heads) for layer in range(count)],
-            final_norm=self.final_norm(),
+            final_norm=self.part("norm", "final_norm") if self.placement_class.final_norm else None,
             readout=self.part("readout", "readout"),
             head=self.head(),
             mask=self.mask(),
@@ -91,13 +91,13 @@ class _Builder:
         self.initialize(encoder)
         return encoder
 
-    def part(self, kind: str, path: str, *given: Any, chosen: Choice | None = None) -> Any:
+    def part(self, kind: str, path: str, *given: Any) -> Any:
         """A part, whose constructor may draw random numbers that depend on its path alone."""
         import torch
 
         # Not torch.manual_seed: it would also seed the generators of accelerators, for good.
         torch.default_generator.manual_seed(seed_of(self.seed, "init", path))
-        return build_part(kind, chosen or getattr(self.config, kind), self.dims, *given)
+        return build_part(kind, getattr(self.config, kind), self.dims, *given)
 
     def embedding(self) -> Any:
         from variants.embedding import TokenEmbedding
@@ -118,31 +118,18 @@ class _Builder:
         dropout = self.config.dropout
         feedforward = self.part("feedforward", f"{path}.feedforward")
         feedforward = None if feedforward.absent else feedforward
-        return Block(
-            MultiHeadAttention(self.dims, dropout.weights, heads),
-            feedforward,
-            self.joins(f"{path}.joins", sublayers=1 if feedforward is None else 2),
-            dropout.sublayer,
-        )
-
-    def joins(self, path: str, sublayers: int) -> "list[NormPlacement]":
-        """As many placements as it takes to join the sublayers of a block."""
-        from registry.registry import norm_placements
-
-        at_once = norm_placements[self.config.norm_placement.name].sublayers
-        return [
-            self.placement(f"{path}.{number}")
-            for number, _ in enumerate(range(0, sublayers, at_once))
-        ]
+        # As many placements as it takes to join the sublayers of a block.
+        sublayers = range(0, 1 if feedforward is None else 2, self.placement_class.sublayers)
+        joins = [self.placement(f"{path}.joins.{number}") for number in range(len(sublayers))]
+        attention = MultiHeadAttention(self.dims, dropout.weights, heads)
+        return Block(attention, feedforward, joins, dropout.sublayer)
 
     def placement(self, path: str) -> "NormPlacement":
         return self.part("norm_placement", path, lambda: self.part("norm", f"{path}.norm"))
 
-    def final_norm(self) -> Any:
-        from registry.registry import norm_placements
-
-        wanted = norm_placements[self.config.norm_placement.name].final_norm
-        return self.part("norm", "final_norm") if wanted else None
+    @property
+    def placement_class(self) -> "type[NormPlacement]":
+        return norm_placements[self.config.norm_placement.name]
 
     def head(self) -> "nn.Linear | None":
         from torch import nn
@@ -167,46 +154,34 @@ class _Builder:
     def initialize(self, encoder: "Encoder") -> None:
         """Fill linear maps and tables, each from a generator of its own path."""
         import torch
+        from torch import nn
 
         from variants.norm_placements import NormPlacement
 
         initializer = self.part("initializer", "initializer")
         placement = next(one for one in encoder.modules() if isinstance(one, NormPlacement))
 
-        def gain(path: str) -> float:
-            outer = 1.0 if initializer.depth_scaled else placement.gain(path)
-            return initializer.gain(path) * outer
+        def generator(path: str) -> torch.Generator:
+            return torch.Generator().manual_seed(seed_of(self.seed, "init", path))
 
-        own = [path for path, module in encoder.named_modules() if _initializes_itself(module)]
+        def fill(path: str, module: nn.Module) -> None:
+            if isinstance(module, nn.Embedding):
+                initializer.table(module.weight, generator(f"{path}.weight"))
+            elif isinstance(module, nn.Linear):
+                initializer.matrix(module.weight, generator(f"{path}.weight"))
+                outer = 1.0 if initializer.depth_scaled else placement.gain(path)
+                module.weight *= initializer.gain(path) * outer
+                if module.bias is not None:  # pyright: ignore[reportUnnecessaryComparison]
+                    initializer.bias(module.bias, module.in_features, generator(f"{path}.bias"))
+
+        modules = dict(encoder.named_modules())
+        own = [path for path, one in modules.items() if getattr(one, "initializes_itself", False)]
         with torch.no_grad():
-            for path, module in encoder.named_modules():
-                if not any(path == mine or path.startswith(f"{mine}.") for mine in own):
-                    self._fill(path, module, initializer, gain)
+            for path, module in modules.items():
+                if not any(f"{path}.".startswith(f"{mine}.") for mine in own):
+                    fill(path, module)
         if encoder.embedding is not None:
             encoder.embedding.clear_pad()
-
-    def _fill(
-        self, path: str, module: "nn.Module", initializer: Any, gain: Callable[[str], float]
-    ) -> None:
-        from torch import nn
-
-        if isinstance(module, nn.Embedding):
-            initializer.table(module.weight, self._generator(f"{path}.weight"))
-        elif isinstance(module, nn.Linear):
-            initializer.matrix(module.weight, self._generator(f"{path}.weight"))
-            module.weight *= gain(path)
-            if module.bias is not None:  # pyright: ignore[reportUnnecessaryComparison]
-                generator = self._generator(f"{path}.bias")
-                initializer.bias(module.bias, module.in_features, generator)
-
-    def _generator(self, path: str) -> "torch.Generator":
-        import torch
-
-        return torch.Generator().manual_seed(seed_of(self.seed, "init", path))
-
-
-def _initializes_itself(module: "nn.Module") -> bool:
-    return bool(getattr(module, "initializes_itself", False))
 
 
 @contextmanager

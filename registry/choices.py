@@ -1,6 +1,11 @@
-"""Choices: a part named in a config, with options checked against its constructor."""
+"""Choices: a part named in a config, with options checked against its constructor.
 
-from collections.abc import Callable, Mapping
+Masks are also written as expressions, such as "causal & ~window(radius=2)".
+"""
+
+import ast
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, partial
 from inspect import formatannotation
 from types import UnionType
@@ -25,9 +30,103 @@ from registry.errors import (
     problems_of,
     unknown_key,
 )
-from registry.mask_expressions import MaskExpression
-from registry.options import holds_tensor, options_of
-from registry.registry import REGISTRIES, registry_of
+from registry.registry import REGISTRIES, needs_tensor, options_of, registry_of
+
+
+class MaskExpression:
+    """A mask written as an expression: names, calls with options, `&`, `|`, `~`.
+
+    Raises:
+        ConfigError: If it says anything else.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self.tree = ast.parse(text.strip(), mode="eval").body
+        except SyntaxError as error:
+            raise self._refusal(f"not an expression ({error.msg})") from None
+
+    @property
+    def spelling(self) -> str:
+        """The expression as it is always written: spaces and brackets of no meaning are gone."""
+        return ast.unparse(self.tree)
+
+    def single(self) -> dict[str, Any] | None:
+        """Name and options, where the expression is one mask and joins nothing."""
+        if isinstance(self.tree, ast.Name | ast.Call):
+            return self._single(self.tree)
+        return None
+
+    def names(self) -> list[str]:
+        """The masks that it joins, each once."""
+        nodes = [node.func if isinstance(node, ast.Call) else node for node in ast.walk(self.tree)]
+        return sorted({node.id for node in nodes if isinstance(node, ast.Name)})
+
+    def alternatives(self) -> list[str]:
+        """What the outermost `|` joins, spelled out."""
+        return [ast.unparse(node) for node in _alternatives(self.tree)]
+
+    def build(self, make: Callable[[dict[str, Any]], Any]) -> Any:
+        """The mask, where `make` makes a single one of its name and options."""
+
+        def built(node: ast.expr) -> Any:
+            match node:
+                case ast.BinOp(left, ast.BitAnd(), right):
+                    return built(left) & built(right)
+                case ast.BinOp(left, ast.BitOr(), right):
+                    return built(left) | built(right)
+                case ast.UnaryOp(ast.Invert(), operand):
+                    return ~built(operand)
+                case _:
+                    return make(self._single(node))
+
+        return built(self.tree)
+
+    def _single(self, node: ast.expr) -> dict[str, Any]:
+        match node:
+            case ast.Name(name):
+                return {"name": name}
+            case ast.Call(ast.Name(name)):
+                return {"name": name, **self._options(name, node)}
+            case _:
+                raise self._refusal(f"{ast.unparse(node)!r} is not part of a mask")
+
+    def _options(self, mask: str, call: ast.Call) -> dict[str, Any]:
+        if call.args and mask in registry_of("mask"):
+            raise self._refusal(f"options are said by name: {_by_name(mask, call)}")
+        names = [word.arg or "**" for word in call.keywords]
+        if len({*names, "name", "**"}) < len(names) + 2:
+            raise self._refusal(f"each option is said once: {ast.unparse(call)}")
+        try:
+            return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+        except (ValueError, TypeError):
+            raise self._refusal(f"options are plain values: {ast.unparse(call)}") from None
+
+    def _refusal(self, what: str) -> ConfigError:
+        rule = (
+            f"{what}; a mask expression joins names and calls with options by &, | and ~ (never "
+            f'by words or by &&), such as "causal & ~window(radius=2)"; got {self.text!r}'
+        )
+        return ConfigError([Problem("", rule, self.text)])
+
+
+def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
+    match node:
+        case ast.BinOp(left, ast.BitOr(), right):
+            yield from _alternatives(left)
+            yield from _alternatives(right)
+        case _:
+            yield node
+
+
+def _by_name(mask: str, call: ast.Call) -> str:
+    """A call as it should be written, with a name for each of its values."""
+    options = [name for name, _, _ in options_of(registry_of("mask")[mask])]
+    values = [ast.unparse(value) for value in call.args]
+    named = [f"{option}={value}" for option, value in zip(options, values, strict=False)]
+    return f"{mask}({', '.join([*named, *map(ast.unparse, call.keywords)])})"
+
 
 STRICT = ConfigDict(
     frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True
@@ -120,12 +219,17 @@ def resolve(kind: str, value: Any) -> Choice:
     if not isinstance(name, str):
         rule = f"a {kind} is a name, or a mapping with a name and options; got {value!r}"
         raise ConfigError([Problem("name" if "name" in given else "", rule, value)])
-    if kind == "mask" and not name.isidentifier():
-        extra = [unknown_key(key, given[key], ["name"]) for key in given if key != "name"]
-        if extra:
-            raise ConfigError(extra)
-        return _choice_of(MaskExpression(name))
-    return _named(kind, name, given)
+    if kind != "mask" or name.isidentifier():
+        return _named(kind, name, given)
+    extra = [unknown_key(key, given[key], ["name"]) for key in given if key != "name"]
+    if extra:
+        raise ConfigError(extra)
+    expression = MaskExpression(name)
+    single = expression.single()
+    if single is not None:  # a lone mask is that mask
+        return resolve("mask", single)
+    _build(expression)
+    return Choice(name=expression.spelling)
 
 
 def _named(kind: str, name: str, given: Mapping[str, Any]) -> Choice:
@@ -133,7 +237,7 @@ def _named(kind: str, name: str, given: Mapping[str, Any]) -> Choice:
         part = registry_of(kind)[name]
     except UnknownNameError as error:
         raise ConfigError([error.problem()]) from None
-    if any(holds_tensor(annotation) for _, annotation, _ in options_of(part)):
+    if needs_tensor(part):
         rule = f"{name} is made of a tensor, so it goes to the call, not into a config"
         raise ConfigError([Problem("", rule, name)])
     model = schema(kind, part)
@@ -141,15 +245,6 @@ def _named(kind: str, name: str, given: Mapping[str, Any]) -> Choice:
         return model(**given)
     except ValidationError as error:
         raise ConfigError(problems_of(error, model)) from None
-
-
-def _choice_of(expression: MaskExpression) -> Choice:
-    """The choice that an expression makes, once it has been built: a lone mask is that mask."""
-    single = expression.single()
-    if single is not None:
-        return resolve("mask", single)
-    _build(expression)
-    return Choice(name=expression.spelling)
 
 
 def _build(expression: MaskExpression) -> Any:
@@ -164,18 +259,8 @@ def build_mask(chosen: Choice) -> Any:
     """
     if not chosen.name.isidentifier():
         return _build(MaskExpression(chosen.name))
-    try:
+    with _refusals(chosen):
         return registry_of("mask")[chosen.name](**chosen.options())
-    except Exception as error:
-        raise _refusal(error, chosen) from error
-
-
-def _refusal(error: Exception, chosen: Choice) -> ConfigError:
-    """A part says what it refuses by a ValueError; anything else is a fault of the part."""
-    fault = (
-        "" if isinstance(error, ValueError) else f"{chosen.name} fails: {type(error).__name__}: "
-    )
-    return ConfigError([Problem("", f"{fault}{error}", str(chosen), cause=error)])
 
 
 def build_part(kind: str, chosen: Choice, *given: Any) -> Any:
@@ -184,26 +269,31 @@ def build_part(kind: str, chosen: Choice, *given: Any) -> Any:
     Raises:
         ConfigError: If the part refuses its options.
     """
+    from torch import nn
+
     options = {
         key: build_part(_kind_of(value), value, given[0]) if isinstance(value, Choice) else value
         for key, value in chosen.options().items()
     }
+    with _refusals(chosen):
+        part = registry_of(kind)[chosen.name](*given, **options)
+        if isinstance(part, nn.Module) and "_modules" not in vars(part):
+            own = type(part).__qualname__
+            raise TypeError(f"{own}.__init__ must call super().__init__ first")
+        return part
+
+
+@contextmanager
+def _refusals(chosen: Choice) -> Generator[None]:
+    """A part says what it refuses by a ValueError; anything else is a fault of the part."""
     try:
-        return _whole(registry_of(kind)[chosen.name](*given, **options))
+        yield
     except ConfigError:
         raise
     except Exception as error:
-        raise _refusal(error, chosen) from error
-
-
-def _whole(part: Any) -> Any:
-    """The part, unless a constructor of its own has left out that of `nn.Module`."""
-    from torch import nn
-
-    if isinstance(part, nn.Module) and "_modules" not in vars(part):
-        own = type(part).__qualname__
-        raise TypeError(f"{own}.__init__ must call super().__init__ first")
-    return part
+        fault = f"{chosen.name} fails: {type(error).__name__}: "
+        rule = f"{'' if isinstance(error, ValueError) else fault}{error}"
+        raise ConfigError([Problem("", rule, str(chosen), cause=error)]) from error
 
 
 def _kind_of(chosen: Choice) -> str:

@@ -164,7 +164,7 @@ def draw(
         drawing = build_mask(resolve("mask", rule)).draw(size, keys=keys)
         layers = {} if out is None else layers_of(rule, size, keys)
     except ConfigError as error:
-        raise ConfigError(problem.under("mask") for problem in error.problems) from None
+        raise error.under("mask") from None
     except ValueError as error:
         raise ConfigError([Problem("mask", str(error))]) from error
     except (TypeError, NotImplementedError) as error:
@@ -198,7 +198,7 @@ def schema(plugins: Imports = None) -> Iterator[str]:
     """Print the JSON Schema of an encoder's config, with the parts of every kind."""
     import json
 
-    from registry.schema import json_schema
+    from registry.config import json_schema
 
     _load(plugins)
     yield json.dumps(json_schema(), indent=2, ensure_ascii=False)

@@ -4,15 +4,17 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, Field, SerializeAsAny, ValidationError
 
-from registry.choices import STRICT, Choice, among, build_mask, build_part, resolve
+from registry.choices import STRICT, Choice, among, build_mask, build_part, resolve, schema
 from registry.errors import ConfigError, Problem, mapping, problems_of
 from registry.presets import KEY, expanded, file_of, names
+from registry.registry import Registry, needs_tensor, options_of, registry_of
 from registry.yaml_file import parse_mapping, read_yaml, with_settings
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ class EncoderConfig(BaseModel):
             super().__init__(**data)
         except ValidationError as error:
             problems = problems_of(error, type(self))
-        problems += _size_problems(data) + _part_problems(data)
+        problems += [*_size_problems(data), *_part_problems(data)]
         if problems:
             cause = next((problem.cause for problem in problems if problem.cause), None)
             raise ConfigError(problems) from cause
@@ -111,29 +113,23 @@ def _sizes(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: data.get(name, fields[name].default) for name in names}
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _is_whole(value: Any, least: int | None = None) -> bool:
+    return type(value) is int and (least is None or value >= least)
 
 
-def _is_size(value: Any) -> bool:
-    return _is_whole(value) and value >= 1
-
-
-def _size_problems(data: Mapping[str, Any]) -> list[Problem]:
-    """Rules that tie sizes to one another; wrong types are told elsewhere."""
+def _size_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Rules that tie sizes to one another; the fields report wrong types."""
     sizes = _sizes(data)
-    problems: list[Problem] = []
     d_model, n_heads = sizes["d_model"], sizes["n_heads"]
-    if _is_whole(n_heads) and _is_size(d_model):
+    if _is_whole(n_heads) and _is_whole(d_model, 1):
         if n_heads < 1 or (sizes["d_head"] is None and d_model % n_heads):
-            problems.append(_uneven_heads(d_model, n_heads))
+            yield _uneven_heads(d_model, n_heads)
     elif _is_whole(n_heads) and n_heads < 1:
-        problems.append(Problem("n_heads", f"must be at least 1; got {n_heads}", n_heads))
+        yield Problem("n_heads", f"must be at least 1; got {n_heads}", n_heads)
     vocab_size, pad_id = sizes["vocab_size"], sizes["pad_id"]
-    if _is_size(vocab_size) and _is_whole(pad_id) and pad_id >= vocab_size:
+    if _is_whole(vocab_size, 1) and _is_whole(pad_id) and pad_id >= vocab_size:
         rule = f"pad_id is a token id below vocab_size={vocab_size}; got {pad_id}"
-        problems.append(Problem("pad_id", rule, pad_id))
-    return problems
+        yield Problem("pad_id", rule, pad_id)
 
 
 def _uneven_heads(d_model: int, n_heads: int) -> Problem:
@@ -147,7 +143,7 @@ def _uneven_heads(d_model: int, n_heads: int) -> Problem:
     return Problem("n_heads", rule, n_heads, tuple(map(str, near)))
 
 
-def _dims(data: Mapping[str, Any]) -> Any:
+def _dims(data: Mapping[str, Any]) -> "Dims":
     from variants.dims import Dims
 
     sizes = _sizes(data)
@@ -156,25 +152,66 @@ def _dims(data: Mapping[str, Any]) -> Any:
     return Dims(sizes["d_model"], sizes["n_heads"], d_head, sizes["n_layers"], bias)
 
 
-def _part_problems(data: Mapping[str, Any]) -> list[Problem]:
-    """What the parts themselves refuse, found by building each."""
+def _part_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """What the parts themselves refuse, options, sizes or one another: found by building each."""
     sizes = _sizes(data)
-    d_head = sizes["d_head"]
-    if not all(_is_size(sizes[name]) for name in ("d_model", "n_heads", "n_layers")):
-        return []
-    if not (_is_size(d_head) or (d_head is None and sizes["d_model"] % sizes["n_heads"] == 0)):
-        return []
-    choices = {kind: _resolved(kind, data) for kind in ("mask", *PARTS)}
-    chosen = {kind: choice for kind, choice in choices.items() if choice is not None}
-    checkpointing = data.get("gradient_checkpointing") is True
-    return list(misfits(chosen, _dims(data), checkpointing))
+    if not all(_is_whole(sizes[name], 1) for name in ("d_model", "n_heads", "n_layers")):
+        return
+    even = sizes["d_head"] is None and sizes["d_model"] % sizes["n_heads"] == 0
+    if not even and not _is_whole(sizes["d_head"], 1):
+        return
+    chosen: dict[str, Choice] = {}
+    for kind in ("mask", *PARTS):
+        # What cannot be resolved is among the errors of the fields.
+        with suppress(ConfigError):
+            chosen[kind] = resolve(kind, data.get(kind, EncoderConfig.model_fields[kind].default))
+    built: dict[str, Any] = {}
+    for kind in chosen:
+        if kind == "norm_placement" and "norm" not in built:
+            continue  # it is made of norms
+        try:
+            built[kind] = _built(kind, chosen, _dims(data))
+        except ConfigError as error:
+            yield from (problem.under(kind) for problem in error.problems)
+    yield from _misfits(chosen, built, data.get("gradient_checkpointing") is True)
 
 
-def _resolved(kind: str, data: Mapping[str, Any]) -> Choice | None:
-    try:
-        return resolve(kind, data.get(kind, EncoderConfig.model_fields[kind].default))
-    except ConfigError:
-        return None  # told with the errors of the fields
+def _built(kind: str, chosen: Mapping[str, Choice], dims: "Dims") -> Any:
+    import torch
+
+    if kind == "mask":
+        return build_mask(chosen[kind])
+    make_norm = [lambda: build_part("norm", chosen["norm"], dims)]
+    # Not on torch's meta device: filling a table there imports its compiler, for two seconds.
+    with torch.random.fork_rng(devices=[]):  # pyright: ignore[reportUnknownMemberType]
+        return build_part(kind, chosen[kind], dims, *(make_norm * (kind == "norm_placement")))
+
+
+def _misfits(
+    chosen: Mapping[str, Choice], built: Mapping[str, Any], gradient_checkpointing: bool
+) -> Iterator[Problem]:
+    """What parts refuse of one another."""
+    if built.keys() >= {"mask", "position"}:
+        mask, position = built["mask"], built["position"]
+        if position.causal_only and mask.looks_ahead():
+            rule = (
+                f"{chosen['position']} is right for keys up to the query alone, and the mask "
+                f"{str(chosen['mask'])!r} lets queries see later ones; set mask: causal, or one "
+                'within it such as "causal & window(left=8)" (a mask of the call does not count), '
+                "or take a position for both directions"
+            )
+            yield Problem("position", rule, str(chosen["position"]))
+        try:
+            if "attention" in built:
+                built["attention"].check(mask, position)
+        except ValueError as error:
+            yield Problem("attention", str(error), str(chosen["attention"]), cause=error)
+    if gradient_checkpointing and "norm" in built and built["norm"].spans_tokens:
+        rule = (
+            "the backward pass computes each block again, which would count every batch twice in "
+            f"{chosen['norm'].name}; set it to false, or take another norm"
+        )
+        yield Problem("gradient_checkpointing", rule, True)
 
 
 def encoder_config(
@@ -192,17 +229,13 @@ def encoder_config(
     elif names_preset(config):
         data = {KEY: config}
     elif isinstance(config, str | Path):
-        from registry.yaml_file import read_yaml
-
         file, data = str(config), read_yaml(Path(config))
     else:
         data = mapping(config)
     try:
         return EncoderConfig(**{**data, **overrides})
     except ConfigError as error:
-        raise ConfigError(
-            problem.under("", file) for problem in error.problems
-        ) from error.__cause__
+        raise error.under("", file) from error.__cause__
 
 
 def names_preset(source: object) -> bool:
@@ -238,72 +271,15 @@ def _plain(value: Any) -> Any:
     """A value as JSON would have it: lists for tuples, mappings for choices in them."""
     if isinstance(value, BaseModel):
         return without_defaults(value)
-    return (
-        [_plain(one) for one in cast(tuple[Any, ...], value)] if isinstance(value, tuple) else value
-    )
+    if isinstance(value, tuple):
+        return [_plain(item) for item in cast(tuple[Any, ...], value)]
+    return value
 
 
 def hash_of(data: Any) -> str:
     """A short fingerprint of plain data: the same for equal data, whatever the order of keys."""
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def misfits(
-    chosen: Mapping[str, Choice], dims: "Dims", gradient_checkpointing: bool
-) -> Iterator[Problem]:
-    """What the parts of a config refuse: options, sizes, or one another."""
-    built: dict[str, Any] = {}
-    for kind in chosen:
-        if kind == "norm_placement" and "norm" not in built:
-            continue  # it is made of norms
-        try:
-            built[kind] = _build(kind, chosen, dims)
-        except ConfigError as error:
-            yield from (problem.under(kind) for problem in error.problems)
-    if {"mask", "position"} <= built.keys():
-        yield from _unfit_for_the_future(built["position"], built["mask"], chosen)
-    if {"attention", "mask", "position"} <= built.keys():
-        try:
-            built["attention"].check(built["mask"], built["position"])
-        except ValueError as error:
-            yield Problem("attention", str(error), str(chosen["attention"]), cause=error)
-    if gradient_checkpointing and "norm" in built and built["norm"].spans_tokens:
-        rule = (
-            "the backward pass computes each block again, which would count every batch twice in "
-            f"{chosen['norm'].name}; set it to false, or take another norm"
-        )
-        yield Problem("gradient_checkpointing", rule, True)
-
-
-def _unfit_for_the_future(
-    position: Any, mask: Any, chosen: Mapping[str, Choice]
-) -> Iterator[Problem]:
-    """A position that is right for earlier keys alone, under a mask that shows later ones."""
-    if not position.causal_only or not mask.looks_ahead():
-        return
-    rule = (
-        f"{chosen['position']} is right for keys up to the query alone, and the mask "
-        f"{str(chosen['mask'])!r} lets queries see later ones; set mask: causal, or one within "
-        'it such as "causal & window(left=8)" (a mask of the call does not count), or take a '
-        "position for both directions"
-    )
-    yield Problem("position", rule, str(chosen["position"]))
-
-
-def _build(kind: str, chosen: Mapping[str, Choice], dims: "Dims") -> Any:
-    import torch
-
-    if kind == "mask":
-        return build_mask(chosen[kind])
-
-    def make_norm() -> Any:
-        return build_part("norm", chosen["norm"], dims)
-
-    given = (dims, make_norm) if kind == "norm_placement" else (dims,)
-    # Not on torch's meta device: filling a table there imports its compiler, for two seconds.
-    with torch.random.fork_rng(devices=[]):  # pyright: ignore[reportUnknownMemberType]
-        return build_part(kind, chosen[kind], *given)
 
 
 def read_config(source: str, settings: Sequence[str]) -> tuple[EncoderConfig, list[str]]:
@@ -313,7 +289,10 @@ def read_config(source: str, settings: Sequence[str]) -> tuple[EncoderConfig, li
         ConfigError: If it cannot be read, or breaks a rule.
         UnknownNameError: If a word is neither the name of a preset nor a file.
     """
-    data = _read(source)
+    if source == "-":
+        data = parse_mapping(sys.stdin.read(), "-")
+    else:
+        data = {KEY: source} if names_preset(source) else read_yaml(Path(source))
     root = "encoder" if "encoder" in data else ""
     unread = [key for key in data if root and key != root]
     fields = EncoderConfig.model_fields
@@ -327,14 +306,7 @@ def read_config(source: str, settings: Sequence[str]) -> tuple[EncoderConfig, li
         inner = [setting.removeprefix("encoder.") for setting in settings]
         return encoder_config(with_settings(given, inner)), unread
     except ConfigError as error:
-        problems = [problem.under(root, source) for problem in error.problems]
-        raise ConfigError(problems) from error.__cause__
-
-
-def _read(source: str) -> Mapping[str, Any]:
-    if source == "-":
-        return parse_mapping(sys.stdin.read(), "-")
-    return {KEY: source} if names_preset(source) else read_yaml(Path(source))
+        raise error.under(root, source) from error.__cause__
 
 
 def mask_of(source: str) -> str:
@@ -346,3 +318,51 @@ def mask_of(source: str) -> str:
     if source in names() or source.endswith((".yaml", ".yml")):
         return str(read_config(source, [])[0].mask)
     return source
+
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema that editors and other programs check configs by.
+
+    It knows types, names and options; what sizes mean to one another is checked by the builder.
+    """
+    found: dict[str, Any] = EncoderConfig.model_json_schema()
+    definitions: dict[str, Any] = found.setdefault("$defs", {})
+    definitions.pop("Choice", None)
+    for kind in ("mask", *PARTS):
+        definitions[kind] = _choice(registry_of(kind))
+        default = EncoderConfig.model_fields[kind].default
+        found["properties"][kind] = {"$ref": f"#/$defs/{kind}", "default": default}
+    everywhere = {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
+    dropout = found["properties"]["dropout"]
+    default = dropout.pop("default", 0.0)
+    found["properties"]["dropout"] = {"anyOf": [everywhere, dropout], "default": default}
+    known = {"enum": names(), "description": "a ready architecture, whose keys the others replace"}
+    found["properties"][KEY] = known
+    return {"$schema": DIALECT, **found}
+
+
+def _choice(table: Registry) -> dict[str, Any]:
+    """A name, or a mapping with a name and options; for masks also an expression."""
+    parts = [table[name] for name in table if not needs_tensor(table[name])]
+    names = [part.name for part in parts if not any(d is ... for _, _, d in options_of(part))]
+    name: dict[str, Any] = {"enum": names}
+    if table.kind == "mask":
+        name = {"type": "string", "description": "a name, or an expression with &, | and ~"}
+    return {
+        "description": table.about,
+        "anyOf": [name, *(_mapping(table.kind, part) for part in parts)],
+    }
+
+
+def _mapping(kind: str, part: type[Any]) -> dict[str, Any]:
+    model: dict[str, Any] = schema(kind, part).model_json_schema()
+    model.pop("$defs", None)
+    contracts = {registry_of(kind).contract: kind for kind in PARTS}
+    for name, annotation, _ in options_of(part):
+        if annotation in contracts:
+            model["properties"][name] = {"$ref": f"#/$defs/{contracts[annotation]}"}
+    doc = (part.__doc__ or "").strip().split("\n")[0]
+    return {**model, "title": part.name, "description": doc}

@@ -6,9 +6,8 @@ from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
 
-from registry.choices import build_mask, resolve
+from registry.choices import MaskExpression, build_mask, resolve
 from registry.errors import ConfigError, Problem
-from registry.mask_expressions import MaskExpression
 
 INK, PAPER, MAY_NOT = "#222222", "#ffffff", "#e6e9ed"
 COLOURS = ("#2b5c8a", "#e08e2b", "#3f9b73", "#a34f8f", "#c9b037", "#6fb1d6")

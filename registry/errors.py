@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -34,6 +35,7 @@ class Problem:
         nearest: The nearest valid name, where there is one.
         file: The file that said so, where there is one.
         line: The line of that file, from 1.
+        column: The column of that line, from 1.
         code: What kind of problem this is.
         item: Which of the things that the key holds, by its name, such as an arm.
         inside: A dotted key inside that thing, or inside each of them.
@@ -47,6 +49,7 @@ class Problem:
     nearest: str | None = None
     file: str | None = None
     line: int | None = None
+    column: int | None = None
     code: Code = "invalid"
     item: str | None = None
     inside: str = ""
@@ -75,18 +78,18 @@ class Problem:
         return [*filter(None, self.key.split(".")), *item, *filter(None, self.inside.split("."))]
 
     def located(self) -> "Problem":
-        """The same problem with its line, where the file can be read and says its key."""
+        """The same problem with line and column, where the file can be read and says its key."""
         if self.file is None or self.line is not None:
             return self
-        return replace(self, line=line_of(self.file, self.steps))
+        line, column = place_in(self.file, self.steps) or (None, None)
+        return replace(self, line=line, column=column)
 
     def __str__(self) -> str:
-        place = self.place or "config"
-        line = "" if self.line is None else f":{self.line}"
-        place = f"{self.file}{line}: {place}" if self.file else place
+        numbers = [f":{number}" for number in (self.line, self.column) if number is not None]
+        file = f"{self.file}{''.join(numbers)}: " if self.file else ""
         hint = f"; did you mean {self.nearest!r}?" if self.nearest else "." * bool(self.allowed)
         allowed = f" Allowed: {', '.join(self.allowed)}." if self.allowed else ""
-        return f"{place}: {self.rule}{hint}{allowed}"
+        return f"{file}{self.place or 'config'}: {self.rule}{hint}{allowed}"
 
 
 class ConfigError(ValueError):
@@ -94,11 +97,15 @@ class ConfigError(ValueError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems: list[Problem] = []
-        for problem in problems:
-            if problem.located() not in self.problems:
-                self.problems.append(problem.located())
+        for problem in (problem.located() for problem in problems):
+            if problem not in self.problems:
+                self.problems.append(problem)
         many = f"{len(self.problems)} problems:\n  " if len(self.problems) > 1 else ""
         super().__init__(many + "\n  ".join(map(str, self.problems)))
+
+    def under(self, prefix: str, file: str | None = None) -> "ConfigError":
+        """The same problems, seen from further up."""
+        return ConfigError(problem.under(prefix, file) for problem in self.problems)
 
 
 class UnknownNameError(LookupError):
@@ -166,42 +173,33 @@ def problems_of(error: "ValidationError", model: "type[BaseModel]") -> list[Prob
         elif detail["type"] == "missing":
             found.append(missing(key))
         else:
-            rule = str(cause) if cause else f"{_lower(detail['msg'])}; got {detail['input']!r}"
-            found.append(Problem(key, rule, detail["input"], nearest=_meant(detail)))
+            message, value, near = detail["msg"], detail["input"], None
+            rule = f"{message[:1].lower()}{message[1:]}; got {value!r}"
+            if detail["type"] == "literal_error":
+                words = re.findall(r"'([^']*)'", str(detail.get("ctx", {}).get("expected")))
+                near = nearest_one(str(value), words)
+            found.append(Problem(key, str(cause) if cause else rule, value, nearest=near))
     return found
 
 
 def _joined(details: "Iterable[ErrorDetails]") -> "list[ErrorDetails]":
     """Each error once: what a value of several types fails in each of them is one problem.
 
-    Pydantic tells these apart by a last step of the place that is no key.
+    Pydantic tells these apart by a last step of the place that is no key. What it says of Python's
+    types is said of what a config holds.
     """
     joined: list[ErrorDetails] = []
     for detail in details:
-        detail["msg"], place = _plainly(detail["msg"]), detail["loc"]
-        if not place or not OF_A_TYPE.match(str(place[-1])):
-            joined.append(detail)
-        elif joined and joined[-1]["loc"] == place[:-1]:
-            also = detail["msg"].removeprefix("Input should be ")
-            detail["msg"] = f"{joined[-1]['msg']}, or {also}"
-            joined[-1] = {**detail, "loc": place[:-1]}
-        else:
-            joined.append({**detail, "loc": place[:-1]})
+        message = detail["msg"].replace("a valid tuple", "a list")
+        message = re.sub(r"a valid dictionary( or instance of \w+)?", "a mapping", message)
+        place = detail["loc"]
+        if place and OF_A_TYPE.match(str(place[-1])):
+            place = place[:-1]
+            if joined and joined[-1]["loc"] == place:
+                also = message.removeprefix("Input should be ")
+                message = f"{joined.pop()['msg']}, or {also}"
+        joined.append({**detail, "msg": message, "loc": place})
     return joined
-
-
-def _plainly(message: str) -> str:
-    """What pydantic says of Python's types, said of what a config holds."""
-    message = message.replace("a valid tuple", "a list")
-    return re.sub(r"a valid dictionary( or instance of \w+)?", "a mapping", message)
-
-
-def _meant(detail: "ErrorDetails") -> str | None:
-    """The nearest of the words that may stand here."""
-    if detail["type"] != "literal_error":
-        return None
-    words = re.findall(r"'([^']*)'", str(detail.get("ctx", {}).get("expected")))
-    return nearest_one(str(detail["input"]), words)
 
 
 def _fields_at(model: "type[BaseModel]", place: list[str]) -> list[str]:
@@ -210,15 +208,11 @@ def _fields_at(model: "type[BaseModel]", place: list[str]) -> list[str]:
             continue  # an item of a list: its model was found with the list
         known = model.model_fields.get(step)
         options: list[Any] = [known.annotation, *get_args(known.annotation)] if known else []
-        inner = [one for one in options if hasattr(one, "model_fields")]
+        inner = [option for option in options if hasattr(option, "model_fields")]
         if not inner:
             return []
         model = inner[0]
     return list(model.model_fields)
-
-
-def _lower(message: str) -> str:
-    return message[:1].lower() + message[1:]
 
 
 def mapping(value: Any, key: str = "") -> Mapping[str, Any]:
@@ -236,8 +230,8 @@ def mapping(value: Any, key: str = "") -> Mapping[str, Any]:
     return found
 
 
-def line_of(file: str, steps: Sequence[str]) -> int | None:
-    """The line of a YAML file that says what these keys lead to, or the last of them that it says.
+def place_in(file: str, steps: Sequence[str]) -> tuple[int, int] | None:
+    """Line and column of what these keys of a YAML file lead to, or the last of them it says.
 
     Keys of the file may be dotted. A step may also be an item of a list, by its number or its text.
     """
@@ -252,32 +246,31 @@ def line_of(file: str, steps: Sequence[str]) -> int | None:
         root: Any = YAML(pure=True).compose(text)  # pyright: ignore[reportUnknownMemberType]
     except (OSError, UnicodeDecodeError, YAMLError):
         return None
-    return _deepest(root, list(steps))[1]
+    mark = _deepest(root, list(steps))[1]
+    return None if mark is None else (mark.line + 1, mark.column + 1)
 
 
-def _deepest(node: Any, steps: list[str]) -> tuple[int, int | None]:
-    """How many of the steps a node says, and the line of the last one."""
-    best: tuple[int, int | None] = (0, None)
-    for words, line, value in _entries(node):
+def _deepest(node: Any, steps: list[str]) -> tuple[int, Any]:
+    """How many of the steps a node says, and the mark of the last one."""
+    best: tuple[int, Any] = (0, None)
+    for words, mark, value in _entries(node):
         if steps[: len(words)] == words:
             depth, deeper = _deepest(value, steps[len(words) :])
-            found = depth + len(words), deeper or line
-            best = max(best, found, key=lambda one: one[0])
+            best = max(best, (depth + len(words), deeper or mark), key=itemgetter(0))
     return best
 
 
-def _entries(node: Any) -> Iterator[tuple[list[str], int, Any]]:
-    """What a node holds: the steps to it, its line, and the node itself."""
+def _entries(node: Any) -> Iterator[tuple[list[str], Any, Any]]:
+    """What a node holds: the steps to it, its mark, and the node itself."""
     if node is None or isinstance(node.value, str):
         return
     for number, entry in enumerate(node.value):
         if isinstance(entry, tuple):  # a mapping holds pairs of a key and a value
             key, value = cast(tuple[Any, Any], entry)
-            yield str(key.value).split("."), key.start_mark.line + 1, value
+            yield str(key.value).split("."), key.start_mark, value
             continue
-        line = entry.start_mark.line + 1
-        yield [str(number)], line, entry
+        yield [str(number)], entry.start_mark, entry
         if isinstance(entry.value, str):
-            yield [entry.value], line, None
+            yield [entry.value], entry.start_mark, None
         else:
             yield from _entries(entry)

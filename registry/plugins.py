@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from itertools import dropwhile
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from registry.errors import ConfigError, DuplicateNameError, Problem
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 OURS = frozenset({"variants", "registry", "studies", "store"})
 
@@ -56,7 +53,7 @@ def load(spec: str) -> Plugin:
     if not getattr(module, "__file__", None):
         raise _refused(spec, "is a folder without an __init__.py, so it registers nothing")
     file = Path(str(module.__file__)).resolve()
-    plugin = Plugin(spec, name, str(file), _sha256(file.read_bytes()))
+    plugin = Plugin(spec, name, str(file), hashlib.sha256(file.read_bytes()).hexdigest())
     module.__dict__["__plugin__"] = plugin
     return plugin
 
@@ -64,21 +61,20 @@ def load(spec: str) -> Plugin:
 def _name_of_file(spec: str) -> str:
     """A name that two files share only if they are one."""
     path = Path(spec).expanduser().resolve()
-    stem = re.sub(r"\W", "_", path.stem)
-    return f"{stem}_{_sha256(str(path).encode())[:8]}"
+    code = hashlib.sha256(str(path).encode()).hexdigest()[:8]
+    return re.sub(r"\W", "_", path.stem) + f"_{code}"
 
 
 def _import(spec: str, name: str) -> ModuleType:
     try:
         return _run_file(spec, name) if spec.endswith(".py") else importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name and f"{name}.".startswith(f"{error.name}."):
-            raise _refused(spec, f"no module named {error.name!r}") from None
-        raise _failed(spec, error) from error
+    except ConfigError:
+        raise
     except (Exception, SystemExit) as error:
-        if isinstance(error, ConfigError):
-            raise
-        raise _failed(spec, error) from error
+        lacks = error.name if isinstance(error, ModuleNotFoundError) else None
+        if lacks and f"{name}.".startswith(f"{lacks}."):
+            raise _refused(spec, f"no module named {lacks!r}") from None
+        raise _refused(spec, _failure(error)) from error
 
 
 def _run_file(spec: str, name: str) -> ModuleType:
@@ -101,24 +97,19 @@ def _refused(spec: str, rule: str) -> ConfigError:
     return ConfigError([Problem("import", f"{spec}: {rule}", spec)])
 
 
-def _failed(spec: str, error: BaseException) -> ConfigError:
+def _failure(error: BaseException) -> str:
     """What went wrong, with the last line of the plug-in's own file that led there."""
     if isinstance(error, SyntaxError):
-        return _refused(spec, f"{error.filename}, line {error.lineno}: SyntaxError: {error.msg}")
+        return f"{error.filename}, line {error.lineno}: SyntaxError: {error.msg}"
+
+    def imports(frame: traceback.FrameSummary) -> bool:
+        return frame.filename.startswith("<frozen importlib")
+
     frames = traceback.extract_tb(error.__traceback__)
-    imported = dropwhile(lambda frame: not _is_import(frame), frames)
-    ran = list(dropwhile(_is_import, imported))
+    ran = list(dropwhile(imports, dropwhile(lambda frame: not imports(frame), frames)))
     own = [frame for frame in ran if frame.filename == ran[0].filename]
     place = f"{own[-1].filename}, line {own[-1].lineno}: " if own else ""
-    return _refused(spec, f"{place}{type(error).__name__}: {error}")
-
-
-def _is_import(frame: traceback.FrameSummary) -> bool:
-    return frame.filename.startswith("<frozen importlib")
-
-
-def _sha256(source: bytes) -> str:
-    return hashlib.sha256(source).hexdigest()
+    return f"{place}{type(error).__name__}: {error}"
 
 
 GROUP = "encoder_sandbox.parts"
@@ -143,20 +134,14 @@ def load_installed(register: Callable[[type], object]) -> None:
         try:
             load(entry.module)
             if entry.attr:
-                register(_class_of(entry))
+                part: Any = entry.load()
+                if not isinstance(part, type):
+                    raise TypeError(f"{entry.value} is no class; got {part!r}")
+                register(part)
         except (ConfigError, DuplicateNameError, TypeError, AttributeError) as error:
-            problems.append(Problem(_origin(entry), f"its parts cannot be used: {error}"))
+            dist = entry.dist
+            package = f"{dist.name} {dist.version}" if dist else "an unnamed package"
+            place = f"installed package {package}, entry point {entry.name!r} = {entry.value!r}"
+            problems.append(Problem(place, f"its parts cannot be used: {error}"))
     if problems:
         raise ConfigError(problems)
-
-
-def _class_of(entry: "EntryPoint") -> type:
-    part: Any = entry.load()
-    if not isinstance(part, type):
-        raise TypeError(f"{entry.value} is no class; got {part!r}")
-    return part
-
-
-def _origin(entry: "EntryPoint") -> str:
-    package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unnamed package"
-    return f"installed package {package}, entry point {entry.name!r} = {entry.value!r}"

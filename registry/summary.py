@@ -11,8 +11,7 @@ from typing import Any
 
 from registry import presets
 from registry.errors import ConfigError, Problem, UnknownNameError, nearest
-from registry.options import options_of
-from registry.registry import REGISTRIES, Registry, registry_of
+from registry.registry import REGISTRIES, Registry, options_of, registry_of
 
 PRESETS = (presets.KEY, f"{presets.KEY}s")
 """The words that stand for presets where others stand for a kind of part."""

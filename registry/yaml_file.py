@@ -1,6 +1,7 @@
 """YAML 1.2, read safely: `1e-4` is a float, `no` is text, a key said twice is an error."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,7 +32,7 @@ def parse_mapping(text: str, file: str) -> Mapping[str, Any]:
         value = parse_yaml(text)
         return mapping({} if value is None else value)
     except ConfigError as error:
-        raise ConfigError(problem.under("", file) for problem in error.problems) from None
+        raise error.under("", file) from None
 
 
 def parse_yaml(text: str) -> Any:
@@ -47,8 +48,9 @@ def parse_yaml(text: str) -> Any:
         return YAML(typ="safe", pure=True).load(text)  # pyright: ignore[reportUnknownMemberType]
     except YAMLError as error:
         said, mark = " ".join(str(error).split()), getattr(error, "problem_mark", None)
-        line = None if mark is None else mark.line + 1
-        wrong = Problem("", f"not valid YAML: {said}", text, line=line, code="unreadable")
+        wrong = Problem("", f"not valid YAML: {said}", text, code="unreadable")
+        if mark is not None:
+            wrong = replace(wrong, line=mark.line + 1, column=mark.column + 1)
         raise ConfigError([wrong]) from None
 
 
@@ -73,7 +75,7 @@ def with_settings(config: Mapping[str, Any], settings: Iterable[str]) -> dict[st
         try:
             value = parse_yaml(text)
         except ConfigError as error:
-            raise ConfigError(problem.under(key.strip()) for problem in error.problems) from None
+            raise error.under(key.strip()) from None
         _lay(changed, path, value, key)
     return changed
 

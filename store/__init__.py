@@ -55,30 +55,19 @@ __all__ = [
     "wilson",
 ]
 
+_RECORDS = (
+    *("Best", "Choice", "Claim", "Component", "Curve", "Frozen", "Model", "Plan", "PlannedRun"),
+    *("Records", "Run", "Score"),
+)
 _HOMES = {
-    "Best": "store.records",
-    "Choice": "store.records",
-    "Claim": "store.records",
-    "Component": "store.records",
-    "Curve": "store.records",
-    "Frozen": "store.records",
-    "Interval": "store.aggregate",
+    **dict.fromkeys(_RECORDS, "store.records"),
+    **dict.fromkeys(("Interval", "t_interval", "wilson"), "store.aggregate"),
+    **dict.fromkeys(("environment_facts", "git_facts"), "store.provenance"),
+    **dict.fromkeys(("install_sqlite_hooks", "make_engine"), "store.database"),
     "Ledger": "store.ledger",
-    "Model": "store.records",
-    "Plan": "store.records",
-    "PlannedRun": "store.records",
-    "Records": "store.records",
     "Results": "store.results",
-    "Run": "store.records",
-    "Score": "store.records",
     "StoreError": "store.errors",
-    "environment_facts": "store.provenance",
-    "git_facts": "store.provenance",
-    "install_sqlite_hooks": "store.database",
-    "make_engine": "store.database",
     "plain": "store.encoding",
-    "t_interval": "store.aggregate",
-    "wilson": "store.aggregate",
 }
 
 

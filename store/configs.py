@@ -11,7 +11,7 @@ from typing import Any, cast
 from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.orm import Session
 
-from store.database import MOST_VALUES, chunks
+from store.database import MOST_VALUES, rows_among
 from store.encoding import fingerprint
 from store.errors import StoreError
 from store.models import ConfigRow, StudyRow
@@ -39,48 +39,37 @@ def leaves_of(session: Session, config_ids: Iterable[int]) -> dict[int, dict[str
 
     What is the same in every config of the studies at hand is left out.
     """
-    found: dict[int, tuple[str, dict[str, Any]]] = {}
     wanted = set(config_ids)
     query = select(ConfigRow.id, ConfigRow.study, ConfigRow.options)
     # Many ids in a statement cost more than the rows that nobody wants.
-    for part in chunks(wanted) if len(wanted) <= MOST_VALUES else [[]]:
-        rows = session.execute(query.where(ConfigRow.id.in_(part)) if part else query)
-        found.update({row[0]: (row[1], row[2]) for row in rows if row[0] in wanted})
+    few = len(wanted) <= MOST_VALUES
+    rows = rows_among(session, query, ConfigRow.id, wanted) if few else session.execute(query)
+    found = {row[0]: (row[1], row[2]) for row in rows if row[0] in wanted}
     studies = {study for study, _ in found.values()}
-    constants = session.execute(select(StudyRow.name, StudyRow.constants))
-    shared = {study: own or {} for study, own in constants if study in studies}
     if len(studies) == 1:
         return {number: options for number, (_, options) in found.items()}
-    names = {name for flat in shared.values() for name in flat}
-    apart = {
-        name for name in names if len({option_key(flat, name) for flat in shared.values()}) > 1
+    constants = session.execute(select(StudyRow.name, StudyRow.constants))
+    shared: dict[str, dict[str, Any]] = {
+        study: own or {} for study, own in constants if study in studies
     }
+    for lost in sorted(studies - shared.keys()):
+        raise StoreError(
+            f"configs refer to the study {lost!r}, which is not there; "
+            "`python -m store check` says what is damaged"
+        )
+    apart = unlike(shared.values())
     kept = {
         study: {name: value for name, value in flat.items() if name in apart}
         for study, flat in shared.items()
     }
-    lost = sorted(studies - set(kept))
-    if lost:
-        raise StoreError(
-            f"configs refer to the study {lost[0]!r}, which is not there; "
-            "`python -m store check` says what is damaged"
-        )
     return {number: {**kept[study], **options} for number, (study, options) in found.items()}
-
-
-def constants_of(session: Session, study: str) -> dict[str, Any] | None:
-    """Return the options that all configs of a study share; None before the first config."""
-    return session.scalars(select(StudyRow.constants).where(StudyRow.name == study)).one()
 
 
 def recount(session: Session, study: str) -> None:
     """Work out anew what varies within a study, after configs were removed from it."""
-    rows = session.execute(
-        select(ConfigRow.id, ConfigRow.config).where(ConfigRow.study == study)
-    ).all()
+    rows = session.execute(select(ConfigRow.id, ConfigRow.config).where(ConfigRow.study == study))
     leaves = {number: flatten(config) for number, config in rows}
-    names = {name for flat in leaves.values() for name in flat}
-    vary = {name for name in names if len({option_key(f, name) for f in leaves.values()}) > 1}
+    vary = unlike(leaves.values())
     for number, flat in leaves.items():
         change = update(ConfigRow).where(ConfigRow.id == number)
         session.execute(change.values(options=_of(flat, vary)))
@@ -89,48 +78,39 @@ def recount(session: Session, study: str) -> None:
 
 
 def _known(session: Session, study: str, digests: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for part in chunks(digests):
-        query = select(ConfigRow.hash, ConfigRow.id).where(
-            ConfigRow.study == study, ConfigRow.hash.in_(part)
-        )
-        found.update({digest: number for digest, number in session.execute(query)})
-    return found
+    query = select(ConfigRow.hash, ConfigRow.id).where(ConfigRow.study == study)
+    return {row[0]: row[1] for row in rows_among(session, query, ConfigRow.hash, digests)}
 
 
 def _let_vary(session: Session, study: str, fresh: Mapping[str, dict[str, Any]]) -> set[str]:
     """Return the options that vary once these configs join; older configs are brought in line."""
     locked = select(StudyRow.constants).where(StudyRow.name == study).with_for_update()
-    constants = session.scalars(locked).one()
     flats = list(fresh.values())
+    constants = session.scalars(locked).one()
     if constants is None:
         constants = dict(flats[0])
     query = select(ConfigRow.options).where(ConfigRow.study == study).limit(1)
     varied = set(session.scalars(query).one_or_none() or {})
-    names = {name for flat in flats for name in flat} - varied
-    unlike = {
-        name
-        for name in names | set(constants)
-        if any(option_key(flat, name) != option_key(constants, name) for flat in flats)
-    }
-    if unlike:
-        _widen(session, study, unlike)
-    _set_constants(session, study, _without(constants, unlike))
-    return varied | unlike
+    more = unlike([constants, *flats]) - varied
+    if more:
+        _widen(session, study, more)
+    _set_constants(session, study, _without(constants, more))
+    return varied | more
 
 
 def _widen(session: Session, study: str, names: set[str]) -> None:
-    rows = session.execute(
-        select(ConfigRow.id, ConfigRow.config, ConfigRow.options).where(ConfigRow.study == study)
-    ).all()
-    change = update(ConfigRow).where(ConfigRow.__table__.c.id == bindparam("own"))
+    columns = (ConfigRow.id, ConfigRow.config, ConfigRow.options)
     wider = [
         {"own": number, "wider": {**options, **_of(flatten(config), names)}}
-        for number, config, options in rows
+        for number, config, options in session.execute(
+            select(*columns).where(ConfigRow.study == study)
+        )
     ]
     if wider:
-        kind = ConfigRow.__table__.c.options.type
-        session.connection().execute(change.values(options=bindparam("wider", type_=kind)), wider)
+        table = ConfigRow.__table__.c
+        change = update(ConfigRow).where(table.id == bindparam("own"))
+        change = change.values(options=bindparam("wider", type_=table.options.type))
+        session.connection().execute(change, wider)
 
 
 def _set_constants(session: Session, study: str, constants: dict[str, Any] | None) -> None:
@@ -150,11 +130,17 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     leaves: dict[str, Any] = {}
     for key, value in config.items():
         if isinstance(value, dict) and value:
-            inner = cast("dict[str, Any]", value)
-            leaves.update(flatten(inner, f"{prefix}{key}."))
+            leaves |= flatten(cast("dict[str, Any]", value), f"{prefix}{key}.")
         else:
             leaves[prefix + key] = value
     return leaves
+
+
+def unlike(flats: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the options that are not the same in every one of these; one that lacks is None."""
+    every = list(flats)
+    names = {name for flat in every for name in flat}
+    return {name for name in names if len({option_key(flat, name) for flat in every}) > 1}
 
 
 def varying(configs: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
@@ -163,9 +149,8 @@ def varying(configs: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any
     An option that a config lacks counts as None there.
     """
     leaves = {key: flatten(config) for key, config in configs.items()}
-    names = sorted({name for flat in leaves.values() for name in flat})
-    kept = [name for name in names if len({option_key(flat, name) for flat in leaves.values()}) > 1]
-    return {key: {name: flat.get(name) for name in kept} for key, flat in leaves.items()}
+    names = unlike(leaves.values())
+    return {key: _of(flat, names) for key, flat in leaves.items()}
 
 
 def option_key(flat: Mapping[str, Any], name: str) -> str:

@@ -1,4 +1,4 @@
-"""Engines: how a database is opened, and what is said when it cannot be."""
+"""Engines and transactions: how a database is opened, and what is said when it cannot be."""
 
 import json
 import os
@@ -7,40 +7,46 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from sqlalchemy import (
     URL,
+    Column,
     Connection,
     Engine,
     ExceptionContext,
+    MetaData,
+    PrimaryKeyConstraint,
+    Row,
+    Select,
+    String,
+    Table,
     create_engine,
     event,
+    insert,
     inspect,
     make_url,
+    select,
     text,
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
+from store import models
 from store.errors import DamagedError, StoreError
-from store.models import VERSION_TABLE
-
-__all__ = ["StoreError", "install_sqlite_hooks", "make_engine", "transact"]
+from store.models import VERSION_TABLE, VIEWS
 
 BUSY_SECONDS = 60
 RETRIES = 5
+NOT_UTF8 = "it holds text that is not UTF-8"
 
 T = TypeVar("T")
-READS = "es_reads"
-"""The execution option of a transaction that writes nothing."""
 
 
 def make_engine(url: str, *, readonly: bool = False, snapshot: bool = True) -> Engine:
@@ -59,27 +65,19 @@ def make_engine(url: str, *, readonly: bool = False, snapshot: bool = True) -> E
         return _server_engine(parsed, readonly)
     path = _sqlite_path(parsed)
     _check_file(path, must_exist=readonly)
-    if not readonly:
-        engine = create_engine(parsed, json_deserializer=from_json)
-        install_sqlite_hooks(engine)
-        return _probe(engine)
-    database = f"file:{quote(str(path.absolute()))}"
-    engine = create_engine(
-        URL.create("sqlite", database=database, query={"mode": "ro", "uri": "true"}),
-        json_deserializer=from_json,
-    )
-    event.listen(engine, "connect", _prepare_reader)
+    if readonly:
+        database = f"file:{quote(str(path.absolute()))}"
+        parsed = URL.create("sqlite", database=database, query={"mode": "ro", "uri": "true"})
+    engine = create_engine(parsed, json_deserializer=_from_json)
+    event.listen(engine, "connect", _prepare_reader if readonly else _prepare_writer)
+    _probe(engine)
     if snapshot:
-        event.listen(engine, "begin", _begin_reader)
-    return _probe(engine)
+        event.listen(engine, "begin", _begin_reader if readonly else _begin_writer)
+    return engine
 
 
 def exists(url: str) -> bool:
-    """Tell whether a SQLite URL names a file that is there; a server is taken to be.
-
-    Raises:
-        StoreError: If the URL is malformed.
-    """
+    """Tell whether a SQLite URL names a file that is there; a server is taken to be."""
     parsed = _parse(url)
     return parsed.get_backend_name() != "sqlite" or _sqlite_path(parsed).exists()
 
@@ -94,34 +92,26 @@ def install_sqlite_hooks(engine: Engine) -> None:
         event.listen(engine, "begin", _begin_writer)
 
 
-def transact(engine: Engine, work: Callable[[Session], T]) -> T:
-    """Run `work` in one short transaction, again if the database stayed locked.
-
-    `work` may run more than once, so it must keep no state outside the session.
-
-    Raises:
-        StoreError: If the database refuses; nothing is written then.
-    """
-
-    def once() -> T:
-        with Session(engine) as session, session.begin():
-            return work(session)
-
+@contextmanager
+def connected(url: str, *, readonly: bool = False) -> Generator[Engine]:
+    """Open a database, and close its connections at the end; see `make_engine`."""
+    engine = make_engine(url, readonly=readonly)
     try:
-        return _retry_while_locked(once)
-    except SQLAlchemyError as error:
-        raise StoreError(explain(engine.url, error)) from error
+        yield engine
+    finally:
+        engine.dispose()
 
 
 @contextmanager
-def reading(engine: Engine) -> Generator[Session]:
-    """Open one transaction that reads for as long as it is needed.
+def transaction(engine: Engine) -> Generator[Session]:
+    """Open one transaction, which waits for its turn to begin; what it did is undone on an error.
 
     Raises:
         StoreError: If the database refuses.
     """
     try:
         with Session(engine) as session, session.begin():
+            _retry_while_locked(session.connection)
             yield session
     except SQLAlchemyError as error:
         raise StoreError(explain(engine.url, error)) from error
@@ -130,10 +120,9 @@ def reading(engine: Engine) -> Generator[Session]:
 def explain(url: URL, error: SQLAlchemyError) -> str:
     """Say in one line what a database refused."""
     cause = error.orig if isinstance(error, DBAPIError) else error
-    code = _code(error)
     beside = "; SQLite keeps a log beside the file, so its folder must be writable"
-    tail = beside if code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) else ""
-    return f"{shown(url)}: {' '.join(str(cause).split())}{tail}"
+    closed = _code(error) & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+    return f"{shown(url)}: {' '.join(str(cause).split())}{beside if closed else ''}"
 
 
 def shown(url: URL) -> str:
@@ -187,36 +176,36 @@ def _check_file(path: Path, *, must_exist: bool) -> None:
     try:
         path.stat()
     except FileNotFoundError:
-        pass
+        if must_exist:
+            raise StoreError(
+                f"{path} does not exist; run a study first or name another with --storage"
+            ) from None
+        if not path.parent.is_dir():
+            raise StoreError(
+                f"{path} cannot be created: {path.parent} is not a directory"
+            ) from None
+        return
     except OSError as error:
         raise StoreError(f"{path} cannot be opened: {error.strerror or error}") from error
     if path.is_dir():
         raise StoreError(f"{path} is a directory; name a database file in it")
-    if not path.exists():
-        if must_exist:
-            raise StoreError(
-                f"{path} does not exist; run a study first or name another with --storage"
-            )
-        if not path.parent.is_dir():
-            raise StoreError(f"{path} cannot be created: {path.parent} is not a directory")
-        return
     # Never open the file here: closing it would drop the locks that SQLite holds on it for other
     # connections of this process, and these would then read a file that changes under them.
     if not os.access(path, os.R_OK):
         raise StoreError(f"{path} cannot be read: permission denied")
 
 
-def _probe(engine: Engine) -> Engine:
-    """Return the engine once SQLite has opened its file and found a database in it."""
-    event.listen(engine, "handle_error", partial(name_damage, shown(engine.url)))
+def _probe(engine: Engine) -> None:
+    """Let SQLite open its file and find a database in it."""
+    event.listen(engine, "handle_error", partial(_name_damage, shown(engine.url)))
 
-    def once() -> None:
-        with _for_reading(engine).connect() as connection:
+    def look() -> None:
+        with engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA schema_version")
 
     try:
         # Two that make one file at once: the change to a log beside it does not wait.
-        _retry_while_locked(once)
+        _retry_while_locked(look)
     except DBAPIError as error:
         if _code(error) == sqlite3.SQLITE_NOTADB:
             raise StoreError(f"{shown(engine.url)} is not a SQLite database") from error
@@ -224,7 +213,6 @@ def _probe(engine: Engine) -> Engine:
         raise (DamagedError if damaged else StoreError)(explain(engine.url, error)) from error
     except UnicodeDecodeError as error:  # as a new connection is prepared
         raise DamagedError(f"{shown(engine.url)} is damaged: {NOT_UTF8}") from error
-    return engine
 
 
 def _retry_while_locked(work: Callable[[], T]) -> T:
@@ -232,7 +220,8 @@ def _retry_while_locked(work: Callable[[], T]) -> T:
         try:
             return work()
         except DBAPIError as error:
-            if not _is_locked(error):
+            # The low byte is the primary code; extended ones such as BUSY_SNAPSHOT sit above it.
+            if _code(error) & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise
         time.sleep(random.uniform(0, 0.1 * 2**attempt))
     return work()
@@ -242,11 +231,6 @@ def _code(error: SQLAlchemyError) -> int:
     """Return SQLite's code; the driver's own errors, as of text that is not UTF-8, have none."""
     cause = error.orig if isinstance(error, DBAPIError) else None
     return getattr(cause, "sqlite_errorcode", 0)
-
-
-def _is_locked(error: DBAPIError) -> bool:
-    # The low byte is the primary code; extended ones such as BUSY_SNAPSHOT sit above it.
-    return _code(error) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _prepare_writer(connection: sqlite3.Connection, record: object) -> None:
@@ -259,35 +243,21 @@ def _prepare_writer(connection: sqlite3.Connection, record: object) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
 
 
-def _begin_writer(connection: Connection) -> None:
-    reads = connection.get_execution_options().get(READS, False)
-    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
-
-
-def _for_reading(engine: Engine) -> Engine:
-    """The same engine, whose transactions begin as those of a reader."""
-    return engine.execution_options(**{READS: True})
-
-
 def _prepare_reader(connection: sqlite3.Connection, record: object) -> None:
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
     connection.execute("PRAGMA query_only = ON")
 
 
+def _begin_writer(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
 def _begin_reader(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN")
 
 
-NOT_UTF8 = "it holds text that is not UTF-8"
-
-
-def from_json(text: str) -> Any:
-    """Read a JSON column.
-
-    Raises:
-        DamagedError: If it is no JSON.
-    """
+def _from_json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
@@ -297,13 +267,10 @@ def from_json(text: str) -> Any:
         ) from error
 
 
-def name_damage(place: str, context: ExceptionContext) -> None:
+def _name_damage(place: str, context: ExceptionContext) -> None:
     """Say which file is damaged, where the driver could not even read SQLite's message.
 
     SQLite quotes what is wrong with a schema, in bytes that need not be text.
-
-    Raises:
-        DamagedError: If that is what went wrong.
     """
     if isinstance(context.original_exception, UnicodeDecodeError):
         raise DamagedError(f"{place} is damaged: {NOT_UTF8}")
@@ -312,7 +279,14 @@ def name_damage(place: str, context: ExceptionContext) -> None:
 SCHEMA_VERSION = "0004"
 FIRST_VERSION = "0004"
 """Tables of earlier versions, which no release made, are not upgraded."""
-MIGRATIONS = Path(__file__).parent / "migrations"
+
+VERSION = Table(
+    VERSION_TABLE,
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
+)
+"""The table in which alembic keeps the version of the others."""
 
 
 def opened(engine: Engine, *checks: Callable[[Engine], None]) -> Engine:
@@ -326,27 +300,43 @@ def opened(engine: Engine, *checks: Callable[[Engine], None]) -> Engine:
     return engine
 
 
-def create_tables(engine: Engine) -> None:
+def create_tables(url: str) -> None:
     """Make our tables where they are missing; what others keep in the database is not touched.
 
     Raises:
         StoreError: If the database is damaged or its tables are of another version.
     """
-    check_pages(engine)
-    if transact(_for_reading(engine), _read_version) is None:
-        # In one transaction, begun as a writer: of several that create at once, the first does.
-        transact(engine, _create_if_missing)
-    require_tables(engine)
+    if exists(url):
+        with connected(url, readonly=True) as engine:
+            check_pages(engine)
+            if version_of(engine) is not None:
+                require_tables(engine)
+                return
+    # Begun as a writer: of several that create at once, the first does.
+    with connected(url) as engine, transaction(engine) as session:
+        connection = session.connection()
+        if engine.dialect.name == "postgresql":
+            session.execute(text("SELECT pg_advisory_xact_lock(hashtext('es_alembic_version'))"))
+        if inspect(connection).has_table(VERSION_TABLE):
+            return
+        models.Table.metadata.create_all(connection, checkfirst=False)
+        for name, query in VIEWS.items():
+            session.execute(text(f"CREATE VIEW {name} AS {query}"))
+        VERSION.create(connection)
+        session.execute(insert(VERSION).values(version_num=SCHEMA_VERSION))
+
+
+def version_of(engine: Engine) -> str | None:
+    """Return the version of our tables; None where there are none."""
+    with transaction(engine) as session:
+        if not inspect(session.connection()).has_table(VERSION_TABLE):
+            return None
+        return session.scalar(select(VERSION.c.version_num))
 
 
 def require_tables(engine: Engine) -> None:
-    """Refuse a database that does not hold our tables in the version that this code knows.
-
-    Raises:
-        StoreError: If there are none, or they are older or newer; both versions are named.
-    """
-    place = shown(engine.url)
-    found = transact(_for_reading(engine), _read_version)
+    """Refuse a database that does not hold our tables in the version that this code knows."""
+    place, found = shown(engine.url), version_of(engine)
     if found is None:
         raise StoreError(f"{place} holds no encoder-sandbox tables")
     if found < FIRST_VERSION:
@@ -366,127 +356,15 @@ def require_tables(engine: Engine) -> None:
         )
 
 
-def refuse_other_version(url: str) -> None:
-    """Refuse a database of another version without a change to it; one that is not there passes.
-
-    Raises:
-        StoreError: If its tables are older or newer, or it cannot be opened.
-    """
-    if not exists(url):
-        return
-    engine = make_engine(url, readonly=True)
-    try:
-        if transact(engine, _read_version) is not None:
-            require_tables(engine)
-    finally:
-        engine.dispose()
-
-
 def check_size(engine: Engine) -> None:
-    """Refuse a SQLite file that was cut short, at a glance.
-
-    Raises:
-        StoreError: If it is smaller than it says.
-    """
-    if engine.dialect.name == "sqlite":
-        transact(engine, _check_size)
-
-
-def check_pages(engine: Engine) -> None:
-    """Refuse a SQLite file that is damaged, for example cut short; it reads the whole file.
-
-    Raises:
-        StoreError: If it is damaged.
-    """
-    if engine.dialect.name == "sqlite":
-        transact(_for_reading(engine), _check_pages)
-
-
-def upgrade(url: str) -> str:
-    """Bring the tables of a database to this code's version; return what was done, in a sentence.
-
-    A SQLite file is first copied beside itself, since an upgrade cannot be undone.
-
-    Raises:
-        StoreError: If there is nothing to upgrade, or no way from the version found.
-    """
-    # The reader refuses a missing file, where a writer would make an empty one.
-    make_engine(url, readonly=True).dispose()
-    engine = make_engine(url)
-    try:
-        found = transact(engine, _read_version)
-        if found is None or not FIRST_VERSION <= found <= SCHEMA_VERSION:
-            require_tables(engine)
-        if found == SCHEMA_VERSION:
-            return f"{shown(engine.url)} is at version {found} already"
-        copy = _copy(engine)
-        _leave_foreign_keys(engine)
-        transact(engine, _migrate_and_check)
-    finally:
-        engine.dispose()
-    return f"{shown(engine.url)}: version {found} became {SCHEMA_VERSION}{copy}"
-
-
-def _read_version(session: Session) -> str | None:
-    connection = session.connection()
-    if not inspect(connection).has_table(VERSION_TABLE):
-        return None
-    return cast("str | None", session.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}")))
-
-
-def _create_if_missing(session: Session) -> None:
-    if session.get_bind().dialect.name == "postgresql":
-        session.execute(text("SELECT pg_advisory_xact_lock(hashtext('es_alembic_version'))"))
-    if _read_version(session) is None:
-        _migrate(session)
-
-
-def _migrate(session: Session) -> None:
-    # Alembic costs half a second to import, so only who changes the tables pays for it.
-    from alembic.command import upgrade as run_scripts
-    from alembic.config import Config
-    from alembic.util import CommandError
-
-    config = Config(attributes={"connection": session.connection()})
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    try:
-        run_scripts(config, "head")
-    except CommandError as error:
-        raise StoreError(f"the tables cannot be upgraded: {error}") from error
-
-
-def _leave_foreign_keys(engine: Engine) -> None:
-    """Let tables be replaced by others: SQLite would delete the rows that refer to the old one."""
-    if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", _without_foreign_keys)
-        engine.dispose()
-
-
-def _without_foreign_keys(connection: sqlite3.Connection, record: object) -> None:
-    connection.execute("PRAGMA foreign_keys = OFF")
-
-
-def _migrate_and_check(session: Session) -> None:
-    _migrate(session)
-    if session.get_bind().dialect.name == "sqlite":
-        broken = session.execute(text("PRAGMA foreign_key_check")).fetchone()
-        if broken is not None:
-            raise StoreError(f"the upgrade was given up: rows of {broken[0]} refer to nothing")
-
-
-def _check_pages(session: Session) -> None:
-    problem = session.scalar(text("PRAGMA quick_check(1)"))
-    if problem != "ok":
-        place = shown(session.get_bind().engine.url)
-        raise StoreError(f"{place} is damaged: {' '.join(str(problem).split())}")
-
-
-def _check_size(session: Session) -> None:
-    said = session.scalar(text("PRAGMA page_count")) * session.scalar(text("PRAGMA page_size"))
-    place = shown(session.get_bind().engine.url)
-    # The log first: what leaves it is in the file by then.
-    there = sum(_bytes(Path(name)) for name in (f"{place}-wal", place))
+    """Refuse a SQLite file that was cut short, at a glance."""
+    if engine.dialect.name != "sqlite":
+        return
+    with transaction(engine) as session:
+        said = session.scalar(text("PRAGMA page_count")) * session.scalar(text("PRAGMA page_size"))
+        place = shown(engine.url)
+        # The log first: what leaves it is in the file by then.
+        there = sum(_bytes(Path(name)) for name in (f"{place}-wal", place))
     if there < said:
         raise StoreError(f"{place} is damaged: it has {there} bytes of {said}")
 
@@ -498,18 +376,14 @@ def _bytes(path: Path) -> int:
         return 0
 
 
-def _copy(engine: Engine) -> str:
+def check_pages(engine: Engine) -> None:
+    """Refuse a SQLite file that is damaged, for example cut short; it reads the whole file."""
     if engine.dialect.name != "sqlite":
-        return ""
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    target = f"{engine.url.database}.{stamp}.backup"
-    # By the driver itself: our engines begin a transaction, in which nothing can be copied.
-    with closing(sqlite3.connect(str(engine.url.database), isolation_level=None)) as connection:
-        try:
-            connection.execute("VACUUM INTO ?", (target,))
-        except sqlite3.Error as error:
-            raise StoreError(f"{target} cannot be written: {error}") from error
-    return f"; the old file is {target}"
+        return
+    with transaction(engine) as session:
+        problem = session.scalar(text("PRAGMA quick_check(1)"))
+    if problem != "ok":
+        raise StoreError(f"{shown(engine.url)} is damaged: {' '.join(str(problem).split())}")
 
 
 # Databases limit the values in one statement; 999 is the smallest limit of a SQLite still met.
@@ -521,3 +395,11 @@ def chunks(items: Iterable[T], values: int = 1) -> Iterator[list[T]]:
     rest = iter(items)
     while part := list(islice(rest, MOST_VALUES // values)):
         yield part
+
+
+def rows_among(
+    session: Session, query: Select[*tuple[Any, ...]], column: Any, values: Iterable[object]
+) -> Iterator[Row[*tuple[Any, ...]]]:
+    """Run a query for the rows whose column has one of these values, however many there are."""
+    for part in chunks(values):
+        yield from session.execute(query.where(column.in_(part)))

@@ -1,21 +1,24 @@
-"""Which values may be stored: plain Python only, so that every reader sees the same thing."""
+"""Which values may be stored: plain Python only, so that every reader sees the same thing.
+
+What may not is refused by a `StoreError`, which names it as `at` says.
+"""
 
 import hashlib
 import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from store.errors import StoreError, nearest
-from store.models import ChoiceRow, RunRow, now
-from store.records import PHASES, Choice, PlannedRun, Run
+from store.errors import StoreError, require_known, suggest
+from store.models import Table, now
+from store.records import PHASES, Choice, PlannedRun
 
-type_names = "text, numbers, true, false, null, lists and mappings with text keys"
+Record = TypeVar("Record")
 
 
 def plain(value: object, at: str = "value") -> object:
@@ -23,7 +26,6 @@ def plain(value: object, at: str = "value") -> object:
 
     NumPy scalars become Python numbers and tuples become lists. JSON has no word for a number
     that is not finite, so nan and the infinities become the text "nan", "inf" and "-inf".
-    `at` names the value in the error.
 
     Raises:
         StoreError: If the value, or one inside it, is an array, a tensor or another object.
@@ -32,23 +34,29 @@ def plain(value: object, at: str = "value") -> object:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) else finiteness(value)
+        return float(value) if math.isfinite(value) else str(float(value))
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, Mapping):
-        return _plain_mapping(cast("Mapping[object, object]", value), at)
+        return plain_dict(cast("Mapping[object, object]", value), at)
     if isinstance(value, list | tuple):
         items = cast("list[object] | tuple[object, ...]", value)
         return [plain(item, f"{at}[{index}]") for index, item in enumerate(items)]
     raise StoreError(
         f"{at} is of type {type(value).__module__}.{type(value).__qualname__}, "
-        f"which cannot be stored; use {type_names}"
+        "which cannot be stored; use text, numbers, true, false, null, lists and mappings with "
+        "text keys"
     )
 
 
-def plain_dict(value: Mapping[str, object], at: str) -> dict[str, object]:
+def plain_dict(value: Mapping[Any, object], at: str) -> dict[str, object]:
     """Return a mapping in types that JSON knows; see `plain`."""
-    return _plain_mapping(cast("Mapping[object, object]", value), at)
+    found: dict[str, object] = {}
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise StoreError(f"{at} has the key {key!r}; keys must be text")
+        found[str.__str__(key)] = plain(item, f"{at}.{key}")
+    return found
 
 
 def fingerprint(data: object) -> str:
@@ -61,12 +69,7 @@ def split_number(value: object, at: str) -> tuple[float | None, str | None]:
     """Split a number into what a database column can hold and a word for what it cannot.
 
     Returns (value, None) when it is finite, else (None, "nan" | "inf" | "-inf"); None stays None.
-
-    Raises:
-        StoreError: If the value is not a number.
     """
-    if type(value) is float and math.isfinite(value):
-        return value, None
     value = unwrap_scalar(value)
     if value is None:
         return None, None
@@ -75,22 +78,43 @@ def split_number(value: object, at: str) -> tuple[float | None, str | None]:
             f"{at} must be a number; got {type(value).__module__}.{type(value).__qualname__}"
         )
     number = float(value)
-    return (number, None) if math.isfinite(number) else (None, finiteness(number))
+    return (number, None) if math.isfinite(number) else (None, str(number))
 
 
 def plain_int(value: object, at: str) -> int:
-    """Return a whole number as int.
-
-    Raises:
-        StoreError: If the value is not a whole number or needs more than 64 bits.
-    """
-    if type(value) is not int:
-        value = unwrap_scalar(value)
+    """Return a whole number as int."""
+    value = unwrap_scalar(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise StoreError(f"{at} must be a whole number; got {value!r:.80}")
     if not -(2**63) <= value < 2**63:
         raise StoreError(f"{at} must fit in 64 bits; got {value}")
     return value
+
+
+def plain_text(value: object, at: str) -> str:
+    """Return text as str."""
+    value = unwrap_numpy(value)
+    if not isinstance(value, str):
+        raise StoreError(f"{at} must be text; got {value!r:.80}")
+    return value
+
+
+def optional_int(value: object, at: str) -> int | None:
+    """Return a whole number or None; see `plain_int`."""
+    return None if value is None else plain_int(value, at)
+
+
+def optional_text(value: object, at: str) -> str | None:
+    """Return text or None; see `plain_text`."""
+    return None if value is None else plain_text(value, at)
+
+
+def optional_float(value: object, at: str) -> float | None:
+    """Return a finite number or None."""
+    number, status = split_number(value, at)
+    if status is not None:
+        raise StoreError(f"{at} must be finite; got {status}")
+    return number
 
 
 def unwrap_numpy(value: object) -> object:
@@ -106,63 +130,59 @@ def unwrap_scalar(value: object) -> object:
 
     A metric may come as one, such as `(a == b).float().mean()`; a trained run is not lost for it.
     """
-    if getattr(value, "ndim", None) == 0:
+    if type(value) is not float and getattr(value, "ndim", None) == 0:
         return cast("Any", value).item()
     return value
 
 
-def finiteness(value: float) -> str:
-    """Return the word for a number that is not finite: "nan", "inf" or "-inf"."""
-    return str(float(value))
+def storable_text(value: str) -> str:
+    """Return text without lone surrogates, which file names can bring and no database takes."""
+    return value.encode("utf-8", "replace").decode("utf-8").replace("\0", "\\0")
 
 
-def _plain_mapping(value: Mapping[object, object], at: str) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for key, item in value.items():
-        if not isinstance(key, str):
-            raise StoreError(f"{at} has the key {key!r}; keys must be text")
-        found[str.__str__(key)] = plain(item, f"{at}.{key}")
-    return found
-
-
-SCORE_KEYS = ("split", "length", "metric", "bin", "n", "correct", "value", "shift", "imputed")
-SCORE_NEEDS = frozenset({"split", "length", "metric", "n", "value"})
-CURVE_KEYS = ("step", "metric", "value")
-CURVE_NEEDS = frozenset(CURVE_KEYS)
-# A Score or Curve that was read may be written again; these are set by the ledger.
-IGNORED_KEYS = frozenset(
-    {"run_id", "study", "task", "arm", "phase", "seed", "status", "options", "created_at", "source"}
-)
+def record_of(kind: type[Record], row: Table) -> Record:
+    """Return a row as a record, which needs no session."""
+    return kind(**{each.name: getattr(row, each.name) for each in fields(cast("Any", kind))})
 
 
 def planned_row(run: PlannedRun) -> dict[str, Any]:
-    """Return the row of a planned run.
-
-    Raises:
-        StoreError: If a value cannot be stored.
-    """
-    if run.phase not in PHASES:
-        raise StoreError(f"no phase is named {run.phase!r}; {nearest(run.phase, PHASES)}")
-    row: dict[str, Any] = {each.name: getattr(run, each.name) for each in fields(run)}
+    """Return the row of a planned run."""
+    require_known(run.phase, PHASES, f"no phase is named {run.phase!r}")
+    row = dict(vars(run))
     del row["components"]
     for name in ("seed", "steps", "priority"):
         row[name] = plain_int(row[name], name)
     row["parameters"] = optional_int(run.parameters, "parameters")
     row["config"] = plain_dict(run.config, "config")
     row["provenance"] = plain_dict(run.provenance, "provenance")
-    fresh = {"status": "planned", "attempt": 0, "superseded": False}
-    return {**row, **fresh, "created_at": now()}
+    return {**row, "status": "planned", "attempt": 0, "superseded": False, "created_at": now()}
 
 
 def component_rows(run: PlannedRun) -> list[dict[str, Any]]:
-    """Return the rows of the parts behind a planned run.
-
-    Raises:
-        StoreError: If the run names parts but has no `code_hash` that stands for them.
-    """
+    """Return the rows of the parts behind a planned run."""
     if run.components and run.code_hash is None:
         raise StoreError("a run with components needs the code_hash that stands for them")
     return [{"code_hash": run.code_hash, **vars(part)} for part in run.components]
+
+
+Encode = Callable[[object, str], object]
+SCORE: Mapping[str, Encode] = {
+    "split": plain_text,
+    "length": plain_int,
+    "metric": plain_text,
+    "bin": optional_int,
+    "n": plain_int,
+    "correct": optional_int,
+    "shift": optional_text,
+}
+CURVE: Mapping[str, Encode] = {"step": plain_int, "metric": plain_text}
+SCORE_KEYS = ("split", "length", "metric", "bin", "n", "correct", "value", "shift", "imputed")
+SCORE_NEEDS = frozenset({"split", "length", "metric", "n", "value"})
+CURVE_KEYS = ("step", "metric", "value")
+# A Score or Curve that was read may be written again; these are set by the ledger.
+IGNORED_KEYS = frozenset(
+    {"run_id", "study", "task", "arm", "phase", "seed", "status", "options", "created_at", "source"}
+)
 
 
 def score_rows(
@@ -174,118 +194,28 @@ def score_rows(
     """Return the rows of a run's scores, given as mappings or dataclasses.
 
     `source` and `created_at` are None for what the run itself measured.
-
-    Raises:
-        StoreError: If a key is unknown or missing, a value cannot be stored, or a row repeats.
     """
     rows: list[dict[str, Any]] = []
     for score in scores:
         found = _keys(score, SCORE_KEYS, SCORE_NEEDS, "score")
-        value, status = split_number(found["value"], "a score's value")
-        shift = found.get("shift")
-        rows.append(
-            {
-                "run_id": run_id,
-                "split": _text(found["split"], "a score's split"),
-                "length": plain_int(found["length"], "a score's length"),
-                "metric": _text(found["metric"], "a score's metric"),
-                "bin": optional_int(found.get("bin"), "a score's bin"),
-                "n": plain_int(found["n"], "a score's n"),
-                "correct": optional_int(found.get("correct"), "a score's correct"),
-                "value": value,
-                "status": status,
-                "created_at": created_at,
-                "source": source,
-                "shift": None if shift is None else _text(shift, "a score's shift"),
-                "imputed": bool(found.get("imputed", False)),
-            }
-        )
+        row = {name: encode(found.get(name), f"a score's {name}") for name, encode in SCORE.items()}
+        row["value"], row["status"] = split_number(found["value"], "a score's value")
+        row["imputed"] = bool(found.get("imputed", False))
+        rows.append({**row, "run_id": run_id, "source": source, "created_at": created_at})
     _refuse_repeats(rows, ("split", "length", "metric", "bin", "shift"), "score")
     return rows
 
 
 def curve_rows(run_id: int, curves: Iterable[object]) -> list[dict[str, Any]]:
-    """Return the rows of a run's curve points, given as mappings or dataclasses.
-
-    Raises:
-        StoreError: As for `score_rows`.
-    """
+    """Return the rows of a run's curve points, given as mappings or dataclasses."""
     rows: list[dict[str, Any]] = []
     for point in curves:
-        found = _keys(point, CURVE_KEYS, CURVE_NEEDS, "curve point")
-        rows.append(
-            {
-                "run_id": run_id,
-                "step": plain_int(found["step"], "a curve's step"),
-                "metric": _text(found["metric"], "a curve's metric"),
-                "value": split_number(found["value"], "a curve's value")[0],
-            }
-        )
+        found = _keys(point, CURVE_KEYS, frozenset(CURVE_KEYS), "curve point")
+        row = {name: encode(found[name], f"a curve's {name}") for name, encode in CURVE.items()}
+        value, _ = split_number(found["value"], "a curve's value")
+        rows.append({**row, "run_id": run_id, "value": value})
     _refuse_repeats(rows, ("step", "metric"), "curve point")
     return rows
-
-
-def choice_row(choice: Choice) -> dict[str, Any]:
-    """Return the row of what tuning chose.
-
-    Raises:
-        StoreError: If a value cannot be stored.
-    """
-    lists = ("setting", "tried", "near", "edges", "runs")
-    kept = {name: plain(getattr(choice, name), name) for name in lists}
-    nll = optional_float(choice.nll, "nll")
-    return {**vars(choice), **kept, "nll": nll, "created_at": now()}
-
-
-def choice_record(row: ChoiceRow) -> Choice:
-    """Return the row of a choice as a record."""
-    return Choice(**{each.name: getattr(row, each.name) for each in fields(Choice)})
-
-
-def model_row(run_id: int, path: str, sha256: str, size_bytes: int) -> dict[str, Any]:
-    """Return the row of a run's saved weights.
-
-    Raises:
-        StoreError: If `sha256` is not 64 hexadecimal digits, or the size is not a whole number.
-    """
-    if not re.fullmatch("[0-9a-f]{64}", sha256):
-        raise StoreError(f"a sha256 is 64 hexadecimal digits; got {sha256!r:.80}")
-    size = plain_int(size_bytes, "size_bytes")
-    place = _text(path, "path")
-    return {
-        "run_id": run_id,
-        "path": place,
-        "sha256": sha256,
-        "size_bytes": size,
-        "created_at": now(),
-    }
-
-
-def run_record(row: RunRow) -> Run:
-    """Return a run's row as a record that needs no session."""
-    return Run(**{each.name: getattr(row, each.name) for each in fields(Run)})
-
-
-def optional_int(value: object, at: str) -> int | None:
-    """Return a whole number or None; see `plain_int`."""
-    return None if value is None else plain_int(value, at)
-
-
-def optional_float(value: object, at: str) -> float | None:
-    """Return a finite number or None.
-
-    Raises:
-        StoreError: If the value is not a finite number.
-    """
-    number, status = split_number(value, at)
-    if status is not None:
-        raise StoreError(f"{at} must be finite; got {status}")
-    return number
-
-
-def storable_text(value: str) -> str:
-    """Return text without lone surrogates, which file names can bring and no database takes."""
-    return value.encode("utf-8", "replace").decode("utf-8").replace("\0", "\\0")
 
 
 def _keys(
@@ -303,22 +233,29 @@ def _keys(
         raise StoreError(f"a {what} lacks {', '.join(missing)}; got {sorted(found)}")
     for name in found:
         if name not in allowed:
-            raise StoreError(f"a {what} has no {name!r}; {nearest(str(name), allowed)}")
+            raise StoreError(f"a {what} has no {name!r}; {suggest(str(name), allowed)}")
     return found
-
-
-def _text(value: object, at: str) -> str:
-    if type(value) is str:
-        return value
-    value = unwrap_numpy(value)
-    if not isinstance(value, str):
-        raise StoreError(f"{at} must be text; got {value!r:.80}")
-    return value
 
 
 def _refuse_repeats(rows: list[dict[str, Any]], names: Sequence[str], what: str) -> None:
     keys = list(map(itemgetter(*names), rows))
-    if len(set(keys)) == len(keys):
-        return
-    twice = next(key for at, key in enumerate(keys) if key in keys[:at])
-    raise StoreError(f"a {what} is given twice: {dict(zip(names, twice, strict=True))}")
+    if len(set(keys)) < len(keys):
+        twice = next(key for at, key in enumerate(keys) if key in keys[:at])
+        raise StoreError(f"a {what} is given twice: {dict(zip(names, twice, strict=True))}")
+
+
+def choice_row(choice: Choice) -> dict[str, Any]:
+    """Return the row of what tuning chose."""
+    lists = ("setting", "tried", "near", "edges", "runs")
+    kept = {name: plain(getattr(choice, name), name) for name in lists}
+    nll = optional_float(choice.nll, "nll")
+    return {**vars(choice), **kept, "nll": nll, "created_at": now()}
+
+
+def model_row(run_id: int, path: str, sha256: str, size_bytes: int) -> dict[str, Any]:
+    """Return the row of a run's saved weights."""
+    if not re.fullmatch("[0-9a-f]{64}", sha256):
+        raise StoreError(f"a sha256 is 64 hexadecimal digits; got {sha256!r:.80}")
+    size = plain_int(size_bytes, "size_bytes")
+    row = {"run_id": run_id, "path": plain_text(path, "path"), "sha256": sha256}
+    return {**row, "size_bytes": size, "created_at": now()}

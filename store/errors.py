@@ -15,16 +15,27 @@ class DamagedError(StoreError):
     """A file that SQLite finds malformed as soon as it opens it."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, known: Iterable[str]) -> str:
     """Say which known names are meant, as the tail of a message.
 
-    Example: `nearest("studdy", ["study", "task"])` is `"did you mean 'study'? Known: study, task"`.
+    Example: `suggest("studdy", ["study", "task"])` is `"did you mean 'study'? Known: study, task"`.
     The end of a dotted key stands for the whole.
     """
     names = sorted(set(known))
     whole = [each for each in names if each.endswith(f".{name}")]
     close = whole[:3] or get_close_matches(name, names, n=1)
     guess = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
-    told = ", ".join(names[:MOST_NAMES]) or "none"
     rest = len(names) - MOST_NAMES
-    return f"{guess}Known: {told}{f' and {rest} more' if rest > 0 else ''}"
+    listed = ", ".join(names[:MOST_NAMES]) or "none"
+    return f"{guess}Known: {listed}{f' and {rest} more' if rest > 0 else ''}"
+
+
+def require_known(name: str, known: Iterable[str], refusal: str) -> None:
+    """Refuse a name that is not known, and say which are meant.
+
+    Raises:
+        StoreError: If it is not known; the message begins with the `refusal`.
+    """
+    names = list(known)
+    if name not in names:
+        raise StoreError(f"{refusal}; {suggest(str(name), names)}")

@@ -43,6 +43,11 @@ def replacing(path: Path) -> Generator[Path]:
             beside.unlink(missing_ok=True)
 
 
+def sha256(content: bytes) -> str:
+    """The sha256 of bytes, in hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def sha256_of(path: Path) -> str:
     """The sha256 of a file, in hexadecimal digits."""
     with path.open("rb") as file:

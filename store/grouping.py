@@ -6,9 +6,9 @@ import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import groupby
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Float, Select, case, exists, func, select
 from sqlalchemy import cast as sql_cast
@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from store.aggregate import Held, held, mean_of, t_interval
 from store.configs import leaves_of, option_key, varying
-from store.errors import StoreError, nearest
+from store.errors import require_known
 from store.metrics import metric_of
 from store.models import ConfigRow, RunRow, ScoreRow
 from store.records import FINISHED, MEASURED, Cost, Failure, Reach, Summary
@@ -32,10 +32,15 @@ from store.where import (
 
 CELL = ("study", "task", "arm")
 SPLIT_METRIC = ("split", "metric")
+LEVEL = 0.95
+METHOD = "t, 95 %"
+SPENT = ("parameters", "steps", "wall_seconds", "cpu_seconds")
 
 Cell = tuple[str, str, str]
 Source = tuple[Cell, int]
 Key = tuple[tuple[Any, ...], str, str]
+Columns = Mapping[str, ColumnElement[Any]]
+
 GROUPED = {
     name: column
     for name, column in (RUN_COLUMNS | SCORE_COLUMNS).items()
@@ -43,56 +48,13 @@ GROUPED = {
 }
 
 
-Values: TypeAlias = tuple[float | None, ...]
-
-
-# Configs share seeds and lengths as a rule, so what is cut here serves for many of them.
-Places: TypeAlias = slice | list[int]
-
-
-@dataclass(frozen=True, eq=False)
-class Seeds:
-    """The seeds that the values of a part are of, one for each."""
-
-    numbers: Sequence[int]
-
-    @cached_property
-    def distinct(self) -> bool:
-        """Does no seed occur twice?"""
-        return len(set(self.numbers)) == len(self.numbers)
-
-    def fit(self, other: "Seeds") -> bool:
-        """Tell whether others are the same seeds in the same order."""
-        return self is other or self.numbers == other.numbers
-
-    @cached_property
-    def order(self) -> list[int]:
-        """The places of the seeds in the order of the seeds."""
-        return sorted(range(len(self.numbers)), key=self.numbers.__getitem__)
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Where in the arrays of a config the values of one group are, and their seeds."""
-
-    key: tuple[Any, ...]
-    seeds: Seeds
-    places: Places
-
-    def of(self, values: Values) -> Values:
-        """Take the values of the group out of all those of the config."""
-        if isinstance(self.places, slice):
-            return values[self.places]
-        return tuple([values[at] for at in self.places])
-
-
 @dataclass(slots=True)
 class Group:
     """The values of one group, config by config: whose they are, of which seeds, and themselves."""
 
     sources: list[Source] = field(default_factory=list[Source])
-    seeds: list[Seeds] = field(default_factory=list[Seeds])
-    values: list[Values] = field(default_factory=list[Values])
+    seeds: list[Sequence[int]] = field(default_factory=list[Sequence[int]])
+    values: list[Sequence[float | None]] = field(default_factory=list[Sequence[float | None]])
 
     @property
     def runs(self) -> int:
@@ -106,37 +68,46 @@ class Group:
 
     def by_seed(self) -> list[float]:
         """The mean of each seed that has a value, in the order of the seeds."""
-        return mean_by_seed(self.seeds, self.values)
+        first = self.seeds[0]
+        alike = all([seeds is first or seeds == first for seeds in self.seeds])
+        if alike and len(set(first)) == len(first) and not self.missing:
+            # As a rule every config was run once with each seed: all are taken at once.
+            totals = map(sum, zip(*cast("Any", self.values), strict=True))
+            return [each / len(self.values) for _, each in sorted(zip(first, totals, strict=True))]
+        found: dict[int, list[float]] = {}
+        for seeds, values in zip(self.seeds, self.values, strict=True):
+            for seed, value in zip(seeds, values, strict=True):
+                if value is not None:
+                    found.setdefault(seed, []).append(value)
+        return [sum(each) / len(each) for _, each in sorted(found.items())]
 
 
 def grouped(session: Session, selection: Selection, by: Sequence[str]) -> dict[Key, Group]:
-    """Return the groups under what `by` names, the split and the metric, in order.
-
-    Raises:
-        StoreError: If something is named that scores cannot be grouped by.
-    """
+    """Return the groups under what `by` names, the split and the metric, in order."""
     of_config = {name: _config_values(session, name) for name in by if name not in GROUPED}
+    # What a single value is asked for need not be read again and again.
     fixed: dict[str, Any] = {
-        name: selection.match[name] for name in SPLIT_METRIC if _is_one(selection, name)
+        name: selection.match[name]
+        for name in SPLIT_METRIC
+        if isinstance(selection.match.get(name), str)
     }
     wanted = [name for name in dict.fromkeys([*SPLIT_METRIC, *by]) if name in GROUPED]
     columns = {name: GROUPED[name] for name in wanted if name not in {*CELL, *fixed}}
     names = [*fixed, *CELL, *of_config, *columns]
     own, ends = ([names.index(name) for name in each] for each in (by, SPLIT_METRIC))
+    # Configs share seeds as a rule, and so the text of these arrays.
+    seeds_of = lru_cache(maxsize=100)(_array)
     found: dict[Key, Group] = {}
     with _uncollected():
-        for source, parts, values in _parts(session, selection, columns):
-            cell, config = source
-            known = (*fixed.values(), *cell, *(each[config] for each in of_config.values()))
-            for part in parts:
-                row = (*known, *part.key)
-                key = (tuple([row[at] for at in own]), row[ends[0]], row[ends[1]])
-                group = found.get(key)
-                if group is None:
-                    group = found[key] = Group()
-                group.sources.append(source)
-                group.seeds.append(part.seeds)
-                group.values.append(part.of(values))
+        for cells in session.execute(_gathered(session, selection, columns)):
+            study, task, arm, config, seeds, values, *keys = cells
+            cell = (study, task, arm)
+            row = (*fixed.values(), *cell, *(each[config] for each in of_config.values()), *keys)
+            key = (tuple([row[at] for at in own]), row[ends[0]], row[ends[1]])
+            group = found.setdefault(key, Group())
+            group.sources.append((cell, config))
+            group.seeds.append(seeds_of(seeds if isinstance(seeds, str) else tuple(seeds)))
+            group.values.append(_array(values))
     return _sorted(found)
 
 
@@ -152,20 +123,9 @@ def _uncollected() -> Generator[None]:
             gc.enable()
 
 
-def _parts(
-    session: Session, selection: Selection, columns: Mapping[str, ColumnElement[Any]]
-) -> Iterator[tuple[Source, list[Part], Values]]:
-    """Read each cell and config, how its values are cut into groups, and the values."""
-
-    @lru_cache(maxsize=100)
-    def cut_alike(seeds: Any, *keys: Any) -> list[Part]:
-        return cut(_array(seeds), [_array(each) for each in keys])
-
-    for row in session.execute(gathered(session, selection, columns)):
-        study, task, arm, config, seeds, values, *keys = row
-        # Configs share seeds and lengths as a rule, and so the text of these arrays.
-        alike = (each if isinstance(each, str) else tuple(each) for each in (seeds, *keys))
-        yield ((study, task, arm), config), cut_alike(*alike), tuple(_array(values))
+def _array(value: Any) -> Any:
+    """The values of an array, of which SQLite gives the JSON text."""
+    return json.loads(value) if isinstance(value, str) else value
 
 
 def _sorted(found: Mapping[Key, Group]) -> dict[Key, Group]:
@@ -216,28 +176,17 @@ def _mixed(
     return fields + sorted({name for (_, name), values in seen.items() if len(values) > 1})
 
 
-def _is_one(selection: Selection, name: str) -> bool:
-    """Does a selection ask for a single value, which then need not be read again and again?"""
-    return isinstance(selection.match.get(name), str)
-
-
-def _array(value: Any) -> Any:
-    """The values of an array, of which SQLite gives the JSON text."""
-    return json.loads(value) if isinstance(value, str) else value
-
-
 def _config_values(session: Session, name: str) -> dict[int, Any]:
     """What a kind or a dotted key is in each config."""
-    if name not in KINDS and name not in known_keys(session):
-        known = {*GROUPED, *KINDS, *known_keys(session)}
-        raise StoreError(f"scores cannot be grouped by {name!r}; {nearest(name, known)}")
+    if name not in KINDS:
+        keys = known_keys(session)
+        known = {*GROUPED, *KINDS, *keys}
+        require_known(name, known, f"scores cannot be grouped by {name!r}")
     value = kind_value(name) if name in KINDS else whole_value(name)
-    rows = session.execute(select(ConfigRow.id, value))
-    return {number: _hashable(found) for number, found in rows}
-
-
-def _hashable(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict) else value
+    return {
+        number: json.dumps(found) if isinstance(found, list | dict) else found
+        for number, found in session.execute(select(ConfigRow.id, value))
+    }
 
 
 def _rank(value: Any) -> tuple[bool, bool, Any]:
@@ -245,21 +194,18 @@ def _rank(value: Any) -> tuple[bool, bool, Any]:
     return value is None, isinstance(value, str), 0 if value is None else value
 
 
-Columns = Mapping[str, ColumnElement[Any]]
-CELL_COLUMNS = (RunRow.study, RunRow.task, RunRow.arm)
+def _gathered(session: Session, selection: Selection, columns: Columns) -> Select[*tuple[Any, ...]]:
+    """Select, for each cell, config and value of the columns, an array of seeds and one of values.
 
-
-def gathered(session: Session, selection: Selection, columns: Columns) -> Select[*tuple[Any, ...]]:
-    """Select study, task, arm, config, then arrays: seeds, values, and each of the columns.
-
-    With the length among them there is a value for each score. Otherwise there is one for each run
-    and what the columns tell apart: its mean over lengths, null where one of them lacks, since that
-    would be the mean of the easier lengths.
+    With the length among the columns there is a value for each score. Otherwise there is one for
+    each run: its mean over lengths, null where one of them lacks, since that would be the mean of
+    the easier lengths.
     """
     by_length = "length" in columns
+    keys = [column.label(f"key_{at}") for at, column in enumerate(columns.values())]
+    cell = (RunRow.study, RunRow.task, RunRow.arm, RunRow.config_id)
     value = ScoreRow.value if by_length else _whole_mean()
-    told = [column.label(f"key_{at}") for at, column in enumerate(columns.values())]
-    query = select(*CELL_COLUMNS, RunRow.config_id, RunRow.seed, value.label("value"), *told)
+    query = select(*cell, RunRow.seed, value.label("value"), *keys)
     # An index serves the runs config by config, and another the scores of each, if runs come first.
     query = query.join(ScoreRow, ScoreRow.run_id == RunRow.id + 0)
     query = query.where(*selection.conditions(session, SCORE_COLUMNS))
@@ -269,66 +215,18 @@ def gathered(session: Session, selection: Selection, columns: Columns) -> Select
     if not by_length:
         of_scores = [column for name, column in columns.items() if name in SCORE_COLUMNS]
         query = query.group_by(RunRow.id, *of_scores)
-    study, task, arm, config, *told = query.subquery().c
-    key = (config, study, task, arm)
-    return select(study, task, arm, config, *map(_aggregate(session), told)).group_by(*key)
+    study, task, arm, config, seed, value, *keys = query.subquery().c
+    # SQLite has arrays as JSON text alone.
+    is_sqlite = session.get_bind().dialect.name == "sqlite"
+    array: Any = func.json_group_array if is_sqlite else func.array_agg
+    query = select(study, task, arm, config, array(seed), array(value), *keys)
+    return query.group_by(config, study, task, arm, *keys)
 
 
 def _whole_mean() -> ColumnElement[Any]:
     mean = func.avg(ScoreRow.value)
     finite = func.abs(mean) <= sys.float_info.max
     return case(((func.count() == func.count(ScoreRow.value)) & finite, mean))
-
-
-def _aggregate(session: Session) -> Any:
-    """The function that gathers values into one array; SQLite has such as JSON text alone."""
-    is_sqlite = session.get_bind().dialect.name == "sqlite"
-    return func.json_group_array if is_sqlite else func.array_agg
-
-
-def cut(seeds: Sequence[int], columns: Sequence[Sequence[Any]]) -> list[Part]:
-    """Tell which of the values of a config belong together: those with the same key.
-
-    A key is made of what the columns hold; without a column all are one group.
-    """
-    found: dict[tuple[Any, ...], list[int]] = {}
-    keys = zip(*columns, strict=True) if columns else ((),) * len(seeds)
-    for at, key in enumerate(keys):
-        found.setdefault(key, []).append(at)
-    # Where runs were measured alike a group is every so-manieth value, which is cut out at once.
-    return [
-        Part(key, Seeds([seeds[at] for at in places]), _regular(places))
-        for key, places in found.items()
-    ]
-
-
-def mean_by_seed(seeds: Sequence[Seeds], columns: Sequence[Values]) -> list[float]:
-    """Return the mean of each seed that has a value, in the order of the seeds.
-
-    A column holds the values of one config, for its seeds.
-    """
-    first = seeds[0]
-    alike = first.distinct and all([own.fit(first) for own in seeds])
-    if alike and not any([None in values for values in columns]):
-        # As a rule every config was run once with each seed: all are taken at once.
-        totals = list(map(sum, zip(*cast("Any", columns), strict=True)))
-        return [totals[at] / len(columns) for at in first.order]
-    found: dict[int, list[float]] = {}
-    for own, values in zip(seeds, columns, strict=True):
-        for seed, value in zip(own.numbers, values, strict=True):
-            if value is not None:
-                found.setdefault(seed, []).append(value)
-    return [sum(each) / len(each) for _, each in sorted(found.items())]
-
-
-def _regular(places: list[int]) -> Places:
-    step = places[1] - places[0] if len(places) > 1 else 1
-    even = range(places[0], places[-1] + 1, step)
-    return slice(even.start, even.stop, step) if places == list(even) else places
-
-
-LEVEL = 0.95
-METHOD = "t, 95 %"
 
 
 def summaries(session: Session, selection: Selection, by: Sequence[str]) -> list[Summary]:
@@ -342,32 +240,28 @@ def summarized(session: Session, groups: Mapping[Key, Group], by: Sequence[str])
     mixed = mixtures(groups, by, leaves_of(session, configs))
     stored = {metric_of(metric).floor_in for _, _, metric in groups} - {None}
     floors = _stored_floors(session, stored) if "length" in by and stored else {}
-    return [
-        _summary(key, group, by, _floor(key, group, by, floors), mixed[key])
-        for key, group in groups.items()
-    ]
-
-
-def _summary(
-    key: Key, group: Group, by: Sequence[str], floor: float | None, mixed: str | None
-) -> Summary:
-    names, split, metric = key
-    values = group.by_seed()
-    interval = t_interval(values, LEVEL) if values else None
-    return Summary(
-        group=dict(zip(by, names, strict=True)),
-        split=split,
-        metric=metric,
-        mean=interval and interval.mean,
-        low=interval and interval.low,
-        high=interval and interval.high,
-        method=METHOD if interval and interval.low is not None else None,
-        seeds=len(values),
-        runs=group.runs,
-        missing=group.missing,
-        floor=floor,
-        mixed=mixed,
-    )
+    found: list[Summary] = []
+    for key, group in groups.items():
+        names, split, metric = key
+        values = group.by_seed()
+        interval = t_interval(values, LEVEL) if values else None
+        found.append(
+            Summary(
+                group=dict(zip(by, names, strict=True)),
+                split=split,
+                metric=metric,
+                mean=interval and interval.mean,
+                low=interval and interval.low,
+                high=interval and interval.high,
+                method=METHOD if interval and interval.low is not None else None,
+                seeds=len(values),
+                runs=group.runs,
+                missing=group.missing,
+                floor=_floor(key, group, by, floors),
+                mixed=mixed[key],
+            )
+        )
+    return found
 
 
 def _floor(
@@ -472,48 +366,41 @@ def _longest_trained(session: Session, groups: Mapping[Key, Group]) -> dict[Cell
 
 def costs(session: Session, selection: Selection) -> list[Cost]:
     """Return what each arm costs beside what it reaches; see `Results.cost`."""
-    spent = (RunRow.parameters, RunRow.steps, RunRow.wall_seconds, RunRow.cpu_seconds)
+    cell = (RunRow.study, RunRow.task, RunRow.arm)
+    means = (func.avg(sql_cast(getattr(RunRow, name), Float)) for name in SPENT)
     scored = exists().where(ScoreRow.run_id == RunRow.id)
     scored = scored.where(*selection.conditions(session, SCORE_COLUMNS))
-    query = select(
-        *(RunRow.study, RunRow.task, RunRow.arm),
-        *(func.avg(sql_cast(column, Float)) for column in spent),
-        func.max(RunRow.peak_bytes),
-    )
-    query = query.where(scored, RunRow.status == "done")
-    rows = session.execute(query.group_by(RunRow.study, RunRow.task, RunRow.arm))
-    found_rows: list[Any] = list(rows)
-    by_cell: dict[Cell, Any] = {(row[0], row[1], row[2]): row[3:] for row in found_rows}
-    found = [
-        Cost(
-            *_cell(one),
-            *(one.metric, one.mean, one.low, one.high, one.seeds),
-            *by_cell.get(_cell(one), (None,) * 5),
-            efficient=False,
-            mixed=one.mixed,
-        )
-        for one in summaries(session, selection, CELL)
-    ]
+    query = select(*cell, *means, func.max(RunRow.peak_bytes)).where(scored)
+    spent: dict[Any, dict[str, Any]] = {
+        tuple(row[:3]): dict(zip((*SPENT, "peak_bytes"), row[3:], strict=True))
+        for row in session.execute(query.where(RunRow.status == "done").group_by(*cell))
+    }
+    found: list[Cost] = []
     rivals: dict[tuple[str, ...], list[Cost]] = {}
-    for one in found:
-        rivals.setdefault((one.study, one.task, one.metric), []).append(one)
+    for one in summaries(session, selection, CELL):
+        own = spent.get(tuple(one.group.values()), dict.fromkeys((*SPENT, "peak_bytes")))
+        reached = {"value": one.mean, "low": one.low, "high": one.high, "seeds": one.seeds}
+        cost = Cost(**one.group, **reached, **own, metric=one.metric, mixed=one.mixed)
+        found.append(cost)
+        rivals.setdefault((cost.study, cost.task, cost.metric), []).append(cost)
     return [
-        replace(one, efficient=_efficient(one, rivals[one.study, one.task, one.metric]))
-        for one in found
+        replace(cost, efficient=_efficient(cost, rivals[cost.study, cost.task, cost.metric]))
+        for cost in found
     ]
 
 
 def _efficient(one: Cost, rivals: Iterable[Cost]) -> bool:
     """Is no other arm of this study and task both cheaper and better?"""
-    if one.value is None or one.wall_seconds is None:
+    value, seconds = one.value, one.wall_seconds
+    if value is None or seconds is None:
         return False
     return not any(
-        other.value is not None
-        and other.wall_seconds is not None
-        and other.value >= one.value
-        and other.wall_seconds <= one.wall_seconds
-        and (other.value, other.wall_seconds) != (one.value, one.wall_seconds)
+        (other.value, other.wall_seconds) != (value, seconds)
         for other in rivals
+        if other.value is not None
+        and other.wall_seconds is not None
+        and other.value >= value
+        and other.wall_seconds <= seconds
     )
 
 
@@ -532,7 +419,3 @@ def failures(session: Session, selection: Selection) -> list[Failure]:
         Failure(*row[:4], row[5], row[6], row[7], of[tuple(row[:5])], row[8], options[row[4]])
         for row in rows
     ]
-
-
-def _cell(one: Summary) -> Cell:
-    return one.group["study"], one.group["task"], one.group["arm"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 FLOOR = "floor"
 """The metric that holds the accuracy of the best blind guess, at each split and length."""
@@ -40,58 +40,31 @@ class Metric:
         return "-" if value is None else format(value, self.format)
 
 
+SHARE: Any = {"kind": "share", "format": ".3f", "scored": True}
+BEST_IS_ONE: Any = {**SHARE, "ceiling": 1.0, "direction": "maximize"}
+
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
         metric.name: metric
         for metric in (
             Metric(
-                "skill",
-                "skill (0 = best blind guess, 1 = all right)",
+                "skill", "skill (0 = best blind guess, 1 = all right)", floor=0.0, **BEST_IS_ONE
+            ),
+            Metric("accuracy", "accuracy (share of right answers)", floor_in=FLOOR, **BEST_IS_ONE),
+            Metric(
+                *("exact", "exact match (share of sequences with every answer right)"),
                 floor=0.0,
-                ceiling=1.0,
-                direction="maximize",
-                kind="share",
-                format=".3f",
-                scored=True,
+                **BEST_IS_ONE,
             ),
             Metric(
-                "accuracy",
-                "accuracy (share of right answers)",
-                floor_in=FLOOR,
-                ceiling=1.0,
-                direction="maximize",
-                kind="share",
-                format=".3f",
-                scored=True,
-            ),
-            Metric(
-                "exact",
-                "exact match (share of sequences with every answer right)",
-                floor=0.0,
-                ceiling=1.0,
-                direction="maximize",
-                kind="share",
-                format=".3f",
-                scored=True,
-            ),
-            Metric(
-                "nll",
-                "negative log-likelihood (nats)",
+                *("nll", "negative log-likelihood (nats)"),
                 direction="minimize",
                 kind="nats",
                 scored=True,
             ),
+            Metric(FLOOR, "accuracy of the best blind guess", floor_in=FLOOR, **SHARE),
             Metric(
-                FLOOR,
-                "accuracy of the best blind guess",
-                floor_in=FLOOR,
-                kind="share",
-                format=".3f",
-                scored=True,
-            ),
-            Metric(
-                "steps_to_fit",
-                "steps until the criterion of fit was met",
+                *("steps_to_fit", "steps until the criterion of fit was met"),
                 direction="minimize",
                 kind="time",
                 format=".0f",
@@ -99,8 +72,6 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         )
     }
 )
-
-
 SCORED = tuple(metric.name for metric in METRICS.values() if metric.scored)
 """What every trained run is scored by, at each length."""
 

@@ -1,13 +1,18 @@
-"""What all tables share: the prefix `es_`, named constraints and UTC instants."""
+"""The tables and the readable views: what each column means, and the version of all of them.
+
+New databases are made from what is declared here; a database of an earlier version is brought here
+by the scripts in `store.migrations`.
+"""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import (
     JSON,
     BigInteger,
     CheckConstraint,
     Dialect,
+    Double,
     ForeignKey,
     Index,
     MetaData,
@@ -16,13 +21,14 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
 )
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 from store.records import PHASES, STATUSES
 
 PREFIX = "es_"
+"""Our tables carry it: others keep theirs in the same database."""
 VERSION_TABLE = "es_alembic_version"
-VIEWS = ("results", "bins", "arms", "curves", "failures")
 
 
 class Instant(TypeDecorator[datetime]):
@@ -54,17 +60,13 @@ class Table(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
-    type_annotation_map = {
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
         datetime: Instant(),
+        float: Double(),
         str: Text(),
         dict[str, Any]: JSON(),
         list[Any]: JSON(),
     }
-
-
-def is_ours(name: str | None, kind: str) -> bool:
-    """Tell our tables and views from those of others in the same database."""
-    return name is not None and (name.startswith(PREFIX) or (kind == "table" and name in VIEWS))
 
 
 def now() -> datetime:
@@ -222,6 +224,7 @@ class CurveRow(Table):
     """One point of a training curve."""
 
     __tablename__ = "es_curves"
+    __table_args__ = {"sqlite_with_rowid": False}
 
     run_id: Mapped[int] = mapped_column(
         ForeignKey("es_runs.id", ondelete="CASCADE"), primary_key=True
@@ -297,3 +300,67 @@ class ModelRow(Table):
     sha256: Mapped[str] = mapped_column(String(64), doc="of the file")
     size_bytes: Mapped[int] = mapped_column(BigInteger, doc="of the file")
     created_at: Mapped[datetime] = mapped_column(doc="when it was saved")
+
+
+MEASURED = """
+SELECT r.id AS run_id, r.study, r.task, r.arm, r.phase, r.seed, r.status,
+       r.superseded, s.split, s.length, s.shift, s.metric, s.bin, s.n, s.correct, s.value,
+       s.status AS value_status, s.imputed, c.options, r.parameters, r.steps, r.wall_seconds,
+       r.started_at, r.finished_at, s.source, r.config_hash, r.code_hash, c.config
+FROM es_runs AS r
+JOIN es_configs AS c ON c.id = r.config_id
+JOIN es_scores AS s ON s.run_id = r.id
+"""
+
+VIEWS = {
+    "results": f"{MEASURED} WHERE s.bin IS NULL",
+    "bins": f"{MEASURED} WHERE s.bin IS NOT NULL",
+    "arms": """
+SELECT r.study, r.task, r.arm, r.phase, r.superseded, c.options,
+       count(*) AS runs,
+       sum(CASE WHEN r.status = 'done' THEN 1 ELSE 0 END) AS done,
+       sum(CASE WHEN r.status = 'diverged' THEN 1 ELSE 0 END) AS diverged,
+       sum(CASE WHEN r.status = 'failed' THEN 1 ELSE 0 END) AS failed,
+       max(r.parameters) AS parameters, avg(r.wall_seconds) AS mean_wall_seconds,
+       max(r.peak_bytes) AS peak_bytes, r.config_hash
+FROM es_runs AS r JOIN es_configs AS c ON c.id = r.config_id
+GROUP BY r.study, r.task, r.arm, r.phase, r.superseded, r.config_hash, c.id
+""",
+    "curves": """
+SELECT p.run_id, r.study, r.task, r.arm, r.phase, r.seed, p.metric, p.step, p.value
+FROM es_curves AS p JOIN es_runs AS r ON r.id = p.run_id
+""",
+    "failures": """
+SELECT r.id AS run_id, r.study, r.task, r.arm, r.phase, r.seed, r.status, r.reason,
+       c.options, r.attempt, r.worker, r.finished_at
+FROM es_runs AS r JOIN es_configs AS c ON c.id = r.config_id
+WHERE r.status IN ('diverged', 'failed', 'not_applicable')
+""",
+}
+ABOUT_VIEWS = {
+    "results": "One row for each run, split, length and metric; `options` holds as JSON what "
+    "varies within the study.",
+    "bins": "The same for the parts of scores: one row for each output index or distance.",
+    "arms": "One row for each arm and setting: how many runs ended how, and what they cost.",
+    "curves": "The points of training curves, with the run that each belongs to.",
+    "failures": "The runs that diverged, failed or do not apply, and why.",
+}
+SCHEMA_COLUMNS = ("table", "column", "type", "null", "key", "about")
+
+
+def schema_rows() -> list[dict[str, str]]:
+    """Return one row for each table, view and column; those of a table follow it."""
+    rows: list[tuple[str, ...]] = []
+    for mapper in sorted(
+        RunRow.registry.mappers, key=lambda mapper: mapper.local_table.description
+    ):
+        table: Any = mapper.local_table
+        rows.append((table.name, "", "", "", "", " ".join((mapper.class_.__doc__ or "").split())))
+        for column in table.columns:
+            kind = column.type.compile(dialect=sqlite.dialect())
+            key = ["primary"] * column.primary_key + ["unique"] * bool(column.unique)
+            key += [f"→ {foreign.target_fullname}" for foreign in column.foreign_keys]
+            null = "null" * column.nullable
+            rows.append((table.name, column.name, kind, null, ", ".join(key), column.doc or ""))
+    rows += [(name, "", "", "", "", f"(view) {about}") for name, about in ABOUT_VIEWS.items()]
+    return [dict(zip(SCHEMA_COLUMNS, row, strict=True)) for row in rows]

@@ -5,7 +5,9 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import astuple
 from importlib.machinery import PathFinder
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -15,24 +17,15 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from store.encoding import record_of
 from store.models import ComponentRow, RunRow
-from store.records import Changed
+from store.records import Changed, Component
 from store.source_code import hash_of_file
 from store.where import Selection
 
 PACKAGES = (
-    "encoder-sandbox",
-    "torch",
-    "numpy",
-    "einops",
-    "jaxtyping",
-    "optuna",
-    "sqlalchemy",
-    "alembic",
-    "pydantic",
-    "ruamel.yaml",
-    "scipy",
-    "pandas",
+    *("encoder-sandbox", "torch", "numpy", "einops", "jaxtyping", "optuna", "sqlalchemy"),
+    *("alembic", "pydantic", "ruamel.yaml", "scipy", "pandas"),
 )
 GIT_SECONDS = 30
 
@@ -50,7 +43,7 @@ def environment_facts(extra: Mapping[str, object]) -> dict[str, Any]:
         "cpu": _cpu_model(Path("/proc/cpuinfo")),
         "cpu_count": os.cpu_count(),
         "host": platform.node(),
-        "packages": _versions(PACKAGES),
+        "packages": _versions(),
         **extra,
     }
 
@@ -73,13 +66,11 @@ def git_facts(path: str | os.PathLike[str]) -> dict[str, Any]:
     }
 
 
-def _versions(names: Sequence[str]) -> dict[str, str]:
+def _versions() -> dict[str, str]:
     found: dict[str, str] = {}
-    for name in names:
-        try:
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found
 
 
@@ -108,19 +99,42 @@ def changed(session: Session, selection: Selection) -> list[Changed]:
     query = select(RunRow.code_hash, RunRow.id, RunRow.arm).where(*selection.conditions(session))
     for code, number, arm in session.execute(query.order_by(RunRow.id)):
         runs.setdefault(code, []).append((number, arm))
-    used: dict[tuple[str, str, str, str], list[str]] = {}
-    told: set[str | None] = set()
+    used: dict[Component, list[tuple[int, str]]] = {}
+    noted: set[str | None] = set()
     for row in session.scalars(select(ComponentRow)):
-        told.add(row.code_hash)
+        noted.add(row.code_hash)
         if row.code_hash in runs:
-            part = (row.kind, row.name, row.origin, row.source_hash)
-            used.setdefault(part, []).append(row.code_hash)
-    found = [
-        _compared(*part, (run for code in codes for run in runs[code]))
-        for part, codes in sorted(used.items())
-    ]
-    silent = [run for code, of in runs.items() if code not in told for run in of]
-    return [*(one for one in found if one is not None), *_unknown(sorted(silent))]
+            used.setdefault(record_of(Component, row), []).extend(runs[row.code_hash])
+    found: list[Changed] = []
+    for part, of in sorted(used.items(), key=lambda item: astuple(item[0])):
+        present = present_hash(part.origin)
+        if present != part.source_hash:
+            nowhere = part.origin.startswith("__main__:")
+            state = "unknown" if nowhere else "missing" if present is None else "changed"
+            found.append(_changed(of, state, part, present))
+    silent = [run for code, of in runs.items() if code not in noted for run in of]
+    return found + ([_changed(silent, "unknown")] if silent else [])
+
+
+def _changed(
+    of: Iterable[tuple[int, str]],
+    state: str,
+    part: Component | None = None,
+    present: str | None = None,
+) -> Changed:
+    """Return what is said of a part of these runs; of no part where runs did not note theirs."""
+    runs = sorted(of)
+    return Changed(
+        kind=part and part.kind,
+        name=part and part.name,
+        state=state,
+        origin=part and part.origin,
+        runs=len(runs),
+        arms=", ".join(sorted({arm for _, arm in runs})),
+        run_ids=[number for number, _ in runs],
+        source_hash=part and part.source_hash,
+        present_hash=present,
+    )
 
 
 def present_hash(origin: str) -> str | None:
@@ -150,28 +164,3 @@ def _file_of(module: str) -> Path | None:
         name = f"{name}.{part}"
         spec = PathFinder.find_spec(name, spec.submodule_search_locations)
     return Path(spec.origin) if spec is not None and spec.origin else None
-
-
-def _compared(
-    kind: str, name: str, origin: str, source_hash: str, of: Iterable[tuple[int, str]]
-) -> Changed | None:
-    present = present_hash(origin)
-    if present == source_hash:
-        return None
-    nowhere = origin.startswith("__main__:")
-    state = "unknown" if nowhere else "missing" if present is None else "changed"
-    arms, numbers = _told(sorted(of))
-    return Changed(kind, name, state, origin, len(numbers), arms, numbers, source_hash, present)
-
-
-def _unknown(of: list[tuple[int, str]]) -> list[Changed]:
-    """Return one line for the runs that did not note what they were done by."""
-    if not of:
-        return []
-    arms, numbers = _told(of)
-    return [Changed(None, None, "unknown", None, len(numbers), arms, numbers, None, None)]
-
-
-def _told(of: Iterable[tuple[int, str]]) -> tuple[str, list[int]]:
-    runs = list(of)
-    return ", ".join(sorted({arm for _, arm in runs})), [number for number, _ in runs]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
     import pandas  # pyright: ignore[reportMissingTypeStubs]
@@ -14,6 +14,15 @@ FINISHED: tuple[str, ...] = ("done", "diverged", "failed", "not_applicable")
 MEASURED: tuple[str, ...] = ("done", "diverged")
 """A run that ended like this has scores: a diverged one those of a model that learned nothing."""
 STATUSES: tuple[str, ...] = ("planned", "running", *FINISHED)
+
+
+@dataclass(frozen=True)
+class OfArm:
+    """Something about an arm of a study on a task."""
+
+    study: str
+    task: str
+    arm: str
 
 
 @dataclass(frozen=True)
@@ -32,16 +41,13 @@ class Component:
 
 
 @dataclass(frozen=True)
-class PlannedRun:
+class PlannedRun(OfArm):
     """A run to be done: a resolved config with a replicate seed and a phase.
 
     `identity` is the hash under which a run exists once. `priority` orders the claims, low first.
     `components` are the parts that `code_hash` is made of.
     """
 
-    study: str
-    task: str
-    arm: str
     phase: str
     seed: int
     config: dict[str, Any]
@@ -145,24 +151,23 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Best:
+class Best(OfArm):
     """The setting that tuning chose for one arm: see `Choice`, which it is read from.
 
     `tried` counts the settings, failed ones too. `nll` (nats) is the mean over the `seeds` tuning
     seeds, and `run_id` the first of their runs; `run_id`, `nll` and `config` are None when none was
     chosen. `at_edge` names an option whose chosen value is the lowest or highest of those tried:
-    the best may lie beyond. `options` are those that vary among all tune runs looked at.
+    the best may lie beyond. `search` is that of the choice. `options` are those that vary among all
+    tune runs looked at.
     """
 
-    study: str
-    task: str
-    arm: str
     run_id: int | None
     nll: float | None
     tried: int
     config: dict[str, Any] | None
     seeds: int = 0
     at_edge: str | None = None
+    search: str | None = None
     options: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -182,7 +187,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(OfArm):
     """What tuning chose for one arm of a study on a task, and why.
 
     `search` is a hash of the settings that were tried and of the `rule`. `setting` is None where
@@ -192,9 +197,6 @@ class Choice:
     chosen value is the "lowest" or the "highest" tried. `runs` are those with the chosen setting.
     """
 
-    study: str
-    task: str
-    arm: str
     search: str
     rule: str
     setting: dict[str, Any] | None
@@ -259,7 +261,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Reach:
+class Reach(OfArm):
     """How far an arm holds a level: the last length at which it does, and the first it does not.
 
     Lengths are taken in order, from the longest that was trained where the configs tell it. The
@@ -268,9 +270,6 @@ class Reach:
     fall. `seeds_above` counts the seeds at or above the level.
     """
 
-    study: str
-    task: str
-    arm: str
     verdict: str
     holds_to: int | None
     falls_at: int | None
@@ -283,16 +282,13 @@ class Reach:
 
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(OfArm):
     """What an arm costs and what it reaches. `value` is the mean of `metric` over seeds.
 
     Seconds and steps are means over its finished runs, memory is the peak. `efficient` when no
     other arm of the study and task has both fewer seconds and a better value.
     """
 
-    study: str
-    task: str
-    arm: str
     metric: str
     value: float | None
     low: float | None
@@ -303,20 +299,17 @@ class Cost:
     wall_seconds: float | None
     cpu_seconds: float | None
     peak_bytes: int | None
-    efficient: bool
-    mixed: str | None
+    efficient: bool = False
+    mixed: str | None = None
 
 
 @dataclass(frozen=True)
-class Failure:
+class Failure(OfArm):
     """Runs of one arm and setting that ended in the same way, of `of` runs that are over.
 
     `options` are those that vary among the runs looked at.
     """
 
-    study: str
-    task: str
-    arm: str
     phase: str
     status: str
     reason: str | None
@@ -358,7 +351,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Fault:
     """Something that `check` found to be wrong: what, where, and what it means."""
 
     check: str
@@ -368,13 +361,14 @@ class Problem:
 
 # Declared, so that a column has one type whether or not the rows at hand hold a missing value.
 FRAME_TYPES: dict[Any, str] = {
+    bool: "bool",
     int: "int64",
     int | None: "Int64",
     float | None: "float64",
 }
 
 # What few readers of a table want; the records have it.
-HIDDEN: dict[type, set[str]] = {Score: {"status", "created_at", "source", "shift", "imputed"}}
+HIDDEN: dict[type, set[str]] = {Score: {"status", "created_at", "source", "shift"}}
 
 T = TypeVar("T")
 
@@ -404,29 +398,17 @@ class Records(tuple[T, ...], Generic[T]):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one mapping per record, all with the keys that `columns` lists."""
-        columns = self._table()
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        columns = self.columns()
+        return [row_of(record, columns) for record in self]
 
     def frame(self) -> "pandas.DataFrame":
         """Return a pandas table with the columns that `columns` lists."""
         import pandas  # pyright: ignore[reportMissingTypeStubs]
 
-        table: Any = pandas.DataFrame(self._table())
-        kinds: dict[str, str] = {
-            each.name: FRAME_TYPES[each.type]
-            for each in fields(self._dataclass)
-            if each.type in FRAME_TYPES
-        }
+        table: Any = pandas.DataFrame(self.rows(), columns=self.columns())
+        declared: Any = fields(cast("Any", self.kind))
+        kinds = {one.name: FRAME_TYPES[one.type] for one in declared if one.type in FRAME_TYPES}
         return table.astype(kinds)
-
-    @property
-    def _dataclass(self) -> Any:
-        return self.kind
-
-    def _table(self) -> dict[str, list[Any]]:
-        columns = self.columns()
-        rows = [row_of(record, columns) for record in self]
-        return {name: [row[name] for row in rows] for name in columns}
 
 
 def columns_of(kind: type[Any], options: Iterable[str] = ()) -> list[str]:

@@ -4,20 +4,19 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
-from store.database import check_size, make_engine, opened, reading, require_tables, transact
-from store.encoding import choice_record
-from store.errors import StoreError, nearest
+from store.database import check_size, make_engine, opened, require_tables, transaction
+from store.encoding import record_of
+from store.errors import StoreError, require_known
 from store.models import ChoiceRow, EnvironmentRow, ModelRow, PlanRow, ProtocolRow, RunRow, StudyRow
 from store.queries import (
-    FIND,
     Found,
     Order,
     count_superseded,
+    find,
     find_best,
-    frozen_record,
     read_components,
     read_runs,
 )
@@ -111,28 +110,23 @@ class Results:
     @contextmanager
     def stream(
         self, kind: str, selection: Selection, order: Order = ANY_ORDER
-    ) -> Generator[Callable[[], Found[Any]]]:
+    ) -> Generator[Callable[[], Found]]:
         """Read "runs", "scores" or "curves" one after the other, however many there are.
 
         Yields a function that finds them, afresh at each call; all calls see the same moment.
-
-        Raises:
-            StoreError: If the selection names what is not there, or the database cannot be read.
         """
-        with reading(self._engine) as session:
-            yield lambda: FIND[kind](session, selection, order)
+        with transaction(self._engine) as session:
+            yield lambda: find(session, kind, selection, order)
 
     def count_superseded(self, kind: str, selection: Selection) -> int:
         """Count the superseded runs behind the "runs", "scores" or "curves" of a selection."""
-        return self._transact(lambda session: count_superseded(session, kind, selection))
+        with transaction(self._engine) as session:
+            return count_superseded(session, kind, selection)
 
     def run(self, run_id: int) -> Run:
-        """Return the run of this id.
-
-        Raises:
-            StoreError: If there is none.
-        """
-        found = self._transact(lambda session: read_runs(session, [run_id]))
+        """Return the run of this id."""
+        with transaction(self._engine) as session:
+            found = read_runs(session, [run_id])
         if not found:
             ids = self.names("id")
             known = f"the ids are {min(ids)} to {max(ids)}" if ids else "there are no runs"
@@ -148,108 +142,63 @@ class Results:
         **match: object,
     ) -> Records[Model]:
         """Return the saved weights of the runs, by run and path."""
-
-        def work(session: Session) -> list[Model]:
-            chosen = Selection(where, phase, current, match).conditions(session)
-            query = select(ModelRow).join(RunRow, RunRow.id == ModelRow.run_id).where(*chosen)
-            rows = session.scalars(query.order_by(ModelRow.run_id, ModelRow.path))
-            return [
-                Model(row.run_id, row.path, row.sha256, row.size_bytes, row.created_at)
-                for row in rows
-            ]
-
-        return Records(self._transact(work), Model)
+        selection = Selection(where, phase, current, match)
+        query = select(ModelRow).join(RunRow, RunRow.id == ModelRow.run_id)
+        query = query.order_by(ModelRow.run_id, ModelRow.path)
+        return self._stored(Model, query, selection.conditions)
 
     def protocols(self, *, study: str | None = None) -> Records[Frozen]:
         """Return the frozen plans, of one study or of all, the oldest first."""
-
-        def work(session: Session) -> list[Frozen]:
-            query = select(ProtocolRow).order_by(ProtocolRow.id)
-            if study is not None:
-                query = query.where(ProtocolRow.study == study)
-            return [frozen_record(row) for row in session.scalars(query)]
-
-        return Records(self._transact(work), Frozen)
+        query = select(ProtocolRow).order_by(ProtocolRow.id)
+        return self._stored(Frozen, query if study is None else query.filter_by(study=study))
 
     def plans(self, study: str | None = None) -> Records[Plan]:
         """Return the plans of a study's calls, or of all, the one called last at the end."""
-
-        def work(session: Session) -> list[Plan]:
-            query = select(PlanRow).order_by(PlanRow.called_at, PlanRow.id)
-            if study is not None:
-                query = query.where(PlanRow.study == study)
-            return [
-                Plan(row.id, row.study, row.hash, row.plan, row.created_at, row.called_at)
-                for row in session.scalars(query)
-            ]
-
-        return Records(self._transact(work), Plan)
+        query = select(PlanRow).order_by(PlanRow.called_at, PlanRow.id)
+        return self._stored(Plan, query if study is None else query.filter_by(study=study))
 
     def components(self, code_hash: str) -> list[Component]:
         """Return the parts that a run's `code_hash` stands for; none where it was not noted."""
-
-        found = self._transact(lambda session: read_components(session, [code_hash]))
-        return list(found[code_hash])
+        with transaction(self._engine) as session:
+            return list(read_components(session, [code_hash])[code_hash])
 
     def studies(self) -> dict[str, str | None]:
         """Return the studies and their descriptions, by name."""
-
-        def work(session: Session) -> dict[str, str | None]:
-            query = select(StudyRow.name, StudyRow.description).order_by(StudyRow.name)
+        query = select(StudyRow.name, StudyRow.description).order_by(StudyRow.name)
+        with transaction(self._engine) as session:
             return {name: description for name, description in session.execute(query)}
-
-        return self._transact(work)
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Return how many runs each study has in each status, by study; zeros are left out."""
-
-        def work(session: Session) -> dict[str, dict[str, int]]:
-            found: dict[str, dict[str, int]] = {}
-            query = select(RunRow.study, RunRow.status, func.count())
+        cell = (RunRow.study, RunRow.status)
+        found: dict[str, dict[str, int]] = {}
+        with transaction(self._engine) as session:
             for study, status, count in session.execute(
-                query.group_by(RunRow.study, RunRow.status)
+                select(*cell, func.count()).group_by(*cell)
             ):
                 found.setdefault(study, {})[status] = count
-            return found
-
-        return self._transact(work)
+        return found
 
     def names(self, field: str) -> set[Any]:
-        """Return the distinct values of one field of the runs or their scores, such as "arm".
-
-        Raises:
-            StoreError: If there is no such field.
-        """
+        """Return the distinct values of one field of the runs or their scores, such as "arm"."""
         known = SCORE_COLUMNS | RUN_COLUMNS
-        if field not in known:
-            raise StoreError(f"a run has no field {field!r}; {nearest(field, known)}")
-        query = select(known[field]).distinct()
-        return self._transact(lambda session: set(session.scalars(query)))
+        require_known(field, known, f"a run has no field {field!r}")
+        with transaction(self._engine) as session:
+            return set(session.scalars(select(known[field]).distinct()))
 
     def environment(self, environment_id: int) -> dict[str, Any]:
-        """Return the facts about machine and packages under this id.
-
-        Raises:
-            StoreError: If there are none.
-        """
-
-        def work(session: Session) -> dict[str, Any] | None:
-            query = select(EnvironmentRow.facts).where(EnvironmentRow.id == environment_id)
-            return session.scalars(query).one_or_none()
-
-        found = self._transact(work)
+        """Return the facts about machine and packages under this id."""
+        query = select(EnvironmentRow.facts).where(EnvironmentRow.id == environment_id)
+        with transaction(self._engine) as session:
+            found = session.scalars(query).one_or_none()
         if found is None:
             raise StoreError(f"no environment has the id {environment_id}")
         return found
 
     def choices(self, study: str) -> Records[Choice]:
         """Return everything that tuning chose in a study, of every search, in its order."""
-
-        def work(session: Session) -> list[Choice]:
-            query = select(ChoiceRow).where(ChoiceRow.study == study).order_by(ChoiceRow.id)
-            return [choice_record(row) for row in session.scalars(query)]
-
-        return Records(self._transact(work), Choice)
+        query = select(ChoiceRow).filter_by(study=study).order_by(ChoiceRow.id)
+        return self._stored(Choice, query)
 
     def best(
         self, *, where: str | None = None, current: bool = True, **match: object
@@ -262,8 +211,7 @@ class Results:
         """
         if "phase" in match:
             raise StoreError("best is chosen among the tune runs, so it takes no phase")
-        selection = Selection(where, "tune", current, match)
-        return Records(self._transact(lambda session: find_best(session, selection)), Best)
+        return self._asked(Best, find_best, Selection(where, "tune", current, match))
 
     def summary(
         self,
@@ -283,8 +231,8 @@ class Results:
         from store.grouping import summaries
 
         selection = Selection(where, phase, current, match)
-        found = self._transact(lambda session: summaries(session, selection, by))
-        return Records(found, Summary, leading=by)
+        with transaction(self._engine) as session:
+            return Records(summaries(session, selection, by), Summary, leading=by)
 
     def below(
         self,
@@ -306,7 +254,8 @@ class Results:
 
         given = {**match, "metric": metric, "split": split}
         selection = Selection(where, phase, current, given)
-        return Records(self._transact(lambda session: reaches(session, selection, level)), Reach)
+        with transaction(self._engine) as session:
+            return Records(reaches(session, selection, level), Reach)
 
     def cost(
         self,
@@ -322,8 +271,7 @@ class Results:
         from store.grouping import costs
 
         given = {**match, "metric": metric, "split": split}
-        selection = Selection(where, phase, current, given)
-        return Records(self._transact(lambda session: costs(session, selection)), Cost)
+        return self._asked(Cost, costs, Selection(where, phase, current, given))
 
     def failures(
         self,
@@ -336,8 +284,7 @@ class Results:
         """Return the runs that diverged, failed or do not apply, by arm, setting and reason."""
         from store.grouping import failures
 
-        selection = Selection(where, phase, current, match)
-        return Records(self._transact(lambda session: failures(session, selection)), Failure)
+        return self._asked(Failure, failures, Selection(where, phase, current, match))
 
     def changed(
         self,
@@ -354,15 +301,25 @@ class Results:
         """
         from store.provenance import changed
 
-        selection = Selection(where, phase, current, match)
-        return Records(self._transact(lambda session: changed(session, selection)), Changed)
+        return self._asked(Changed, changed, Selection(where, phase, current, match))
 
     def _records(self, kind: str, selection: Selection, order: Order) -> Records[Any]:
-        def work(session: Session) -> Records[Any]:
-            found = FIND[kind](session, selection, order)
+        with self.stream(kind, selection, order) as ask:
+            found = ask()
             return Records(found.records(), found.kind)
 
-        return self._transact(work)
+    def _asked(
+        self, kind: type[T], ask: Callable[[Session, Selection], list[T]], selection: Selection
+    ) -> Records[T]:
+        with transaction(self._engine) as session:
+            return Records(ask(session, selection), kind)
 
-    def _transact(self, work: Callable[[Session], T]) -> T:
-        return transact(self._engine, work)
+    def _stored(
+        self,
+        kind: type[T],
+        query: Select[Any],
+        conditions: Callable[[Session], Sequence[Any]] = lambda session: (),
+    ) -> Records[T]:
+        with transaction(self._engine) as session:
+            rows = session.scalars(query.where(*conditions(session)))
+            return Records((record_of(kind, row) for row in rows), kind)

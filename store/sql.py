@@ -5,7 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import partial
+from itertools import chain, count
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -14,7 +14,7 @@ from urllib.parse import quote
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from store.database import NOT_UTF8, explain, make_engine, shown
+from store.database import NOT_UTF8, connected, explain, shown
 from store.errors import StoreError
 
 Answer = tuple[list[str], Iterator[Sequence[Any]]]
@@ -31,8 +31,10 @@ PRAGMAS = {
     *("foreign_key_list", "foreign_key_check", "integrity_check", "quick_check"),
     *("compile_options", "database_list", "function_list", "collation_list"),
 }
+FIRST_WORDS = ("SELECT", "WITH", "VALUES", "TABLE")
 LONGEST_VALUE = 100_000_000
 STEPS_BETWEEN_SIGNALS = 100_000
+NOT_READING = "only statements that read are allowed, such as SELECT"
 
 
 @contextmanager
@@ -45,38 +47,35 @@ def read_sql(url: str, query: str) -> Generator[Answer]:
     Raises:
         StoreError: If it is more than one statement, would change anything, or cannot be run.
     """
-    engine = make_engine(url, readonly=True)
-    try:
-        if engine.dialect.name == "sqlite":
-            with _read_sqlite(shown(engine.url), query) as answer:
-                yield answer
-        else:
-            with _read_server(engine, query) as answer:
-                yield answer
-    finally:
-        engine.dispose()
+    with connected(url, readonly=True) as engine:
+        is_sqlite = engine.dialect.name == "sqlite"
+        run = _read_sqlite if is_sqlite else _read_server
+        with run(engine, query) as answer:
+            yield answer
 
 
 @contextmanager
-def _read_sqlite(path: str, query: str) -> Generator[Answer]:
+def _read_sqlite(engine: Engine, query: str) -> Generator[Answer]:
+    path = shown(engine.url)
     uri = f"file:{quote(str(Path(path).absolute()))}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True)) as connection, _noting_ctrl_c() as pressed:
         connection.execute("PRAGMA query_only = ON")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
-        refused: list[str] = []
-        connection.set_authorizer(partial(_allow, refused))
+        connection.set_authorizer(_authorize)
         # Python sees Ctrl-C only between its own steps, so a long query takes some.
         connection.set_progress_handler(lambda: len(pressed), STEPS_BETWEEN_SIGNALS)
         try:
             cursor = connection.execute(query)
             names = [column[0] for column in cursor.description or ()]
             if not names:
-                raise StoreError("this is no question: a statement that reads begins with SELECT")
+                raise StoreError(f"sql: {NOT_READING}")
             yield _unlike(names), cursor
         except (sqlite3.Error, sqlite3.Warning) as error:
             if pressed:
                 raise KeyboardInterrupt from error
-            why = f"{refused[0]} is more than reading" if refused else " ".join(str(error).split())
+            # The code of a refused step is SQLITE_AUTH, but not in every statement.
+            refused = "not authorized" in str(error)
+            why = NOT_READING if refused else " ".join(str(error).split())
             raise StoreError(f"sql: {why}") from error
         except UnicodeDecodeError as error:
             raise StoreError(f"sql: {path} is damaged: {NOT_UTF8}") from error
@@ -105,38 +104,11 @@ def _noting_ctrl_c() -> Generator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _allow(
-    refused: list[str],
-    action: int,
-    first: str | None,
-    second: str | None,
-    database: str | None,
-    trigger: str | None,
-) -> int:
-    if action in READING and (second or "").lower() != "load_extension":
-        return sqlite3.SQLITE_OK
-    if action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in PRAGMAS:
-        return sqlite3.SQLITE_OK
-    refused.append(_told(action, second if action == sqlite3.SQLITE_FUNCTION else first))
-    return sqlite3.SQLITE_DENY
-
-
-def _told(action: int, first: str | None) -> str:
-    names = {
-        value: name.removeprefix("SQLITE_").replace("_", " ")
-        for name, value in vars(sqlite3).items()
-        if name.startswith(("SQLITE_CREATE", "SQLITE_DROP", "SQLITE_ALTER"))
-    } | {
-        sqlite3.SQLITE_INSERT: "INSERT into",
-        sqlite3.SQLITE_UPDATE: "UPDATE of",
-        sqlite3.SQLITE_DELETE: "DELETE from",
-        sqlite3.SQLITE_PRAGMA: "PRAGMA",
-        sqlite3.SQLITE_ATTACH: "ATTACH",
-        sqlite3.SQLITE_DETACH: "DETACH",
-        sqlite3.SQLITE_TRANSACTION: "a transaction:",
-        sqlite3.SQLITE_FUNCTION: "a function:",
-    }
-    return f"{names.get(action, 'this statement')} {first or ''}".strip()
+def _authorize(action: int, first: str | None, second: str | None, *where: str | None) -> int:
+    """Allow a step of a statement if it reads."""
+    reads = action in READING and (second or "").lower() != "load_extension"
+    asks = action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in PRAGMAS
+    return sqlite3.SQLITE_OK if reads or asks else sqlite3.SQLITE_DENY
 
 
 @contextmanager
@@ -145,9 +117,8 @@ def _read_server(engine: Engine, query: str) -> Generator[Answer]:
     # The protocol would run several at once, and the second could end the read-only transaction.
     if ";" in statement:
         raise StoreError("sql: one statement at a time")
-    first = next(iter(statement.split()), "")
-    if first.upper() not in ("SELECT", "WITH", "VALUES", "TABLE"):
-        raise StoreError("sql: a statement that reads begins with SELECT")
+    if next(iter(statement.split()), "").upper() not in FIRST_WORDS:
+        raise StoreError(f"sql: {NOT_READING}")
     try:
         with engine.connect() as connection:
             reader = connection.execution_options(yield_per=1000)
@@ -161,9 +132,6 @@ def _unlike(names: Sequence[str]) -> list[str]:
     """Number the columns that share a name, since a row is a mapping."""
     found: list[str] = []
     for name in names:
-        number = 2
-        told = name
-        while told in found:
-            told, number = f"{name}_{number}", number + 1
-        found.append(told)
+        others = (f"{name}_{number}" for number in count(2))
+        found.append(next(each for each in chain([name], others) if each not in found))
     return found

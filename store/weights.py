@@ -1,6 +1,5 @@
 """Files of weights beside a database: how they are named, written, read and looked after."""
 
-import hashlib
 import os
 import re
 from collections.abc import Collection, Iterator
@@ -11,9 +10,9 @@ from sqlalchemy.orm import Session
 
 from store.database import shown
 from store.errors import StoreError
-from store.files import HALF, replacing, sha256_of, writing
+from store.files import HALF, replacing, sha256, sha256_of, writing
 from store.models import ModelRow, RunRow, now
-from store.records import Claim, Model, Problem
+from store.records import Claim, Fault, Model
 
 SUFFIX = ".safetensors"
 OF_RUN = re.compile(r"\.?run-(\d+)-")
@@ -34,11 +33,7 @@ class ModelFiles:
         self.folder = self.home / f"{file.name}-models"
 
     def write(self, claim: Claim, content: bytes) -> Model:
-        """Write the weights of a claimed run to a file of their own: the whole of them, or nothing.
-
-        Raises:
-            StoreError: If they cannot be written.
-        """
+        """Write the weights of a claimed run to a file of their own: all of them, or nothing."""
         # The start tells apart attempts of one number, such as those of another database that had
         # this one's name before.
         started = (claim.run.started_at or now()).strftime("%Y%m%dT%H%M%SZ")
@@ -51,7 +46,7 @@ class ModelFiles:
             file.flush()
             os.fsync(file.fileno())
         path = target.relative_to(self.home).as_posix()
-        return Model(claim.run.id, path, _sha256(content), len(content), now())
+        return Model(claim.run.id, path, sha256(content), len(content), now())
 
     def read(self, model: Model) -> bytes:
         """The content of a file, which is what was saved.
@@ -64,10 +59,11 @@ class ModelFiles:
             content = path.read_bytes()
         except OSError as error:
             raise StoreError(f"{path}, the weights of run {model.run_id}, is not there") from error
-        if _sha256(content) != model.sha256:
+        found = sha256(content)
+        if found != model.sha256:
             raise StoreError(
-                f"{path} is another file than was saved for run {model.run_id}: its sha256 is "
-                f"{_sha256(content)[:12]}…, not {model.sha256[:12]}…"
+                f"checksum mismatch for {path} (run {model.run_id}): "
+                f"expected {model.sha256[:12]}…, found {found[:12]}…"
             )
         return content
 
@@ -83,23 +79,21 @@ class ModelFiles:
             if _run_of(half) not in running:
                 half.unlink(missing_ok=True)
 
-    def problems(self, session: Session) -> Iterator[Problem]:
+    def faults(self, session: Session) -> Iterator[Fault]:
         """Name the files that are missing, changed, half written, or of no run."""
         known: set[Path] = set()
         for row in session.scalars(select(ModelRow).order_by(ModelRow.run_id)):
             known.add((self.home / row.path).resolve())
-            yield from _doubts(row, self.home / row.path)
+            fault = _fault(row, self.home / row.path)
+            if fault is not None:
+                yield Fault("model", f"model of run {row.run_id}", fault)
         running = set(session.scalars(select(RunRow.id).where(RunRow.status == "running")))
         for file in sorted(self.folder.glob("*")):
             if file.resolve() in known or _run_of(file) in running:
                 continue
             half = "is half of a file, left by a worker that was killed; the study removes it"
             whole = "is the file of no run that is stored; it can be deleted"
-            yield Problem("orphan", str(file), half if file.suffix == HALF else whole)
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+            yield Fault("orphan", str(file), half if file.suffix == HALF else whole)
 
 
 def _run_of(file: Path) -> int | None:
@@ -107,12 +101,10 @@ def _run_of(file: Path) -> int | None:
     return None if found is None else int(found[1])
 
 
-def _doubts(row: ModelRow, path: Path) -> Iterator[Problem]:
-    place = f"model of run {row.run_id}"
+def _fault(row: ModelRow, path: Path) -> str | None:
+    """Say what is wrong with a file of weights."""
     if not path.is_file():
-        yield Problem("model", place, f"{path} is not there")
-    elif path.stat().st_size != row.size_bytes:
-        size = path.stat().st_size
-        yield Problem("model", place, f"{path} has {size} bytes, not {row.size_bytes}")
-    elif sha256_of(path) != row.sha256:
-        yield Problem("model", place, f"{path} is another file than was saved")
+        return f"{path} is not there"
+    if path.stat().st_size != row.size_bytes:
+        return f"{path} has {path.stat().st_size} bytes, not {row.size_bytes}"
+    return f"{path} is another file than was saved" if sha256_of(path) != row.sha256 else None

@@ -1,4 +1,6 @@
-"""The `where` language: Python's comparisons, checked name by name and turned into SQL.
+"""Which runs and scores a query is about: keywords, and the `where` language.
+
+`where` has Python's comparisons, checked name by name and turned into SQL:
 
     position in ("rope", "alibi") and length >= 64 and not value < 0.9
 
@@ -9,11 +11,13 @@ with a day or an instant in ISO 8601, in UTC unless it names another zone.
 
 import ast
 import json
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TypeAlias, cast
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias, cast
 
 from sqlalchemy import (
     Boolean,
@@ -32,40 +36,29 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.functions import FunctionElement
 
-from store.encoding import unwrap_numpy
-from store.errors import StoreError, nearest
-from store.models import ConfigRow, CurveRow, Instant, RunRow, ScoreRow, StudyRow
+from store.encoding import storable_text, unwrap_numpy
+from store.errors import StoreError, require_known, suggest
+from store.models import ConfigRow, CurveRow, Instant, RunRow, ScoreRow, StudyRow, Table
 from store.records import PHASES, STATUSES
 
+Column: TypeAlias = ColumnElement[Any]
+Keys: TypeAlias = Callable[[], Mapping[str, set[str]]]
+
+KINDS = (
+    *("position", "feedforward", "norm", "norm_placement", "mask", "attention", "readout"),
+    "initializer",
+)
 ALLOWED = (
     "allowed are names, dotted config keys, text, numbers, True, False, None, lists, tuples, "
     "and, or, not, in, is None and the comparisons == != < <= > >="
 )
 MAX_DEPTH = 100
 ONE_SIGN = re.compile("[^=!<>]=[^=]")
-
-
-Column: TypeAlias = ColumnElement[Any]
-
-
-KINDS = (
-    "position",
-    "feedforward",
-    "norm",
-    "norm_placement",
-    "mask",
-    "attention",
-    "readout",
-    "initializer",
-)
-
-
-Keys: TypeAlias = Callable[[], Mapping[str, set[str]]]
 ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Column]] = {
-    ast.Lt: lambda left, right: left < right,
-    ast.LtE: lambda left, right: left <= right,
-    ast.Gt: lambda left, right: left > right,
-    ast.GtE: lambda left, right: left >= right,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
 }
 EQUAL = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)
 
@@ -96,17 +89,22 @@ class _Compiler:
         self.text = text.strip()
         self.columns = columns
         self.keys = keys
-        self.known_keys: Mapping[str, set[str]] | None = None
+
+    @cached_property
+    def known_keys(self) -> Mapping[str, set[str]]:
+        return self.keys()
 
     def condition(self) -> Column:
         try:
             tree = ast.parse(self.text, mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            place = f" at column {error.offset}" if isinstance(error, SyntaxError) else ""
-            reason = error.msg if isinstance(error, SyntaxError) else str(error)
-            # The parser gives the end of a text as the beginning of a line that is not there.
-            if isinstance(error, SyntaxError) and not 0 < (error.offset or 0) <= len(self.text):
-                place = f' at its end, column {len(self.text)}: a comparison is like arm == "rope"'
+            place, reason = "", str(error)
+            if isinstance(error, SyntaxError):
+                place, reason = f" at column {error.offset}", error.msg
+                # The parser gives the end of a text as the beginning of a line that is not there.
+                if not 0 < (error.offset or 0) <= len(self.text):
+                    end = len(self.text)
+                    place = f' at its end, column {end}: a comparison is like arm == "rope"'
             hint = "; equal is written ==" if ONE_SIGN.search(self.text) else ""
             raise StoreError(f"where {self.text!r}: {reason}{place}{hint}; {ALLOWED}") from error
         return self.boolean(tree.body, 0)
@@ -115,10 +113,9 @@ class _Compiler:
         if depth > MAX_DEPTH:
             raise self.refusal(node, f"is nested more than {MAX_DEPTH} deep")
         match node:
-            case ast.BoolOp(op=ast.And()):
-                return and_(*(self.boolean(each, depth + 1) for each in node.values))
             case ast.BoolOp():
-                return or_(*(self.boolean(each, depth + 1) for each in node.values))
+                join = and_ if isinstance(node.op, ast.And) else or_
+                return join(*(self.boolean(each, depth + 1) for each in node.values))
             case ast.UnaryOp(op=ast.Not()):
                 return not_(self.boolean(node.operand, depth + 1))
             case ast.Compare():
@@ -133,15 +130,15 @@ class _Compiler:
     def comparison(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Column:
         if isinstance(op, ast.In | ast.NotIn):
             return self.membership(left, op, right)
-        names = [node for node in (left, right) if self.is_name(node)]
-        values = [self.value(node) for node in (left, right) if not self.is_name(node)]
+        names = [node for node in (left, right) if is_name(node)]
+        values = [self.value(node) for node in (left, right) if not is_name(node)]
         if not names:
             raise self.refusal(left, "is compared without a name; one side must be a name")
         like = values[0] if values else self.like(names)
         if isinstance(op, ast.Is | ast.IsNot) and (not values or like is not None):
             raise self.refusal(right, "cannot follow `is`, which is for None; write ==")
         sides = [
-            self.side(node, like) if self.is_name(node) else self.literal(node, names)
+            self.side(node, like) if is_name(node) else self.literal(node, names)
             for node in (left, right)
         ]
         if isinstance(op, EQUAL):
@@ -155,7 +152,7 @@ class _Compiler:
         return compare(sides, lambda one, other: func.coalesce(order(one, other), false()))
 
     def membership(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Column:
-        if not self.is_name(left):
+        if not is_name(left):
             raise self.refusal(left, "cannot stand before `in`; a name must")
         if not isinstance(right, ast.List | ast.Tuple):
             raise self.refusal(right, 'cannot follow `in`; write a list such as ("a", "b")')
@@ -169,9 +166,6 @@ class _Compiler:
         if any(side.home == "config" for side in sides):
             among = config_is(among)
         return among if isinstance(op, ast.In) else not_(among)
-
-    def is_name(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Name | ast.Attribute)
 
     def value(self, node: ast.expr) -> object:
         """Return a literal; nothing is evaluated."""
@@ -188,7 +182,7 @@ class _Compiler:
             raise self.refusal(node, "is too large a number")
         if isinstance(value, float) and value in (float("inf"), float("-inf")):
             raise self.refusal(node, "is not finite")
-        if isinstance(value, str) and not storable(value):
+        if isinstance(value, str) and storable_text(value) != value:
             raise self.refusal(node, "holds a character that no database takes")
         return value
 
@@ -202,60 +196,42 @@ class _Compiler:
         return Side(literal_value(value), "literal")
 
     def is_instant(self, node: ast.expr) -> bool:
-        name = self.dotted(node)
-        return name in self.columns and isinstance(self.columns[name].type, Instant)
+        column = self.columns.get(self.dotted(node))
+        return column is not None and isinstance(column.type, Instant)
 
     def side(self, node: ast.expr, like: object) -> Side:
         """Return what a name stands for, typed as what it is compared with."""
-        name = self.dotted(node)
-        if name in self.columns:
-            return Side(self.typed(node, name, like), "row")
-        if name in KINDS:
-            if like is not None and not isinstance(like, str):
-                raise self.refusal(node, f"is text and cannot be compared with {like!r}")
-            return Side(kind_value(name), "config")
-        kinds = self.kinds(node)
+        name, kinds = self.dotted(node), self.kinds(node)
         if value_kind(like) not in kinds | {"null"} and like != "":
             raise self.refusal(
                 node, f"holds {words(kinds)}, never {value_kind(like)} like {like!r}"
             )
-        return Side(key_value(name, like), "config")
+        if name in self.columns:
+            return Side(self.columns[name], "row")
+        return Side(kind_value(name) if name in KINDS else key_value(name, like), "config")
 
     def like(self, names: Sequence[ast.expr]) -> object:
         """Return a value of the kind that names hold which are compared with each other."""
-        return 0 if all(self.is_number(node) for node in names) else ""
-
-    def is_number(self, node: ast.expr) -> bool:
-        name = self.dotted(node)
-        if name in self.columns:
-            return issubclass(self.columns[name].type.python_type, int | float)
-        return name not in KINDS and self.kinds(node) <= {"number", "null"}
+        return 0 if all(self.kinds(node) <= {"number", "null"} for node in names) else ""
 
     def kinds(self, node: ast.expr) -> set[str]:
-        """Return the kinds of value that a config key holds."""
-        if self.known_keys is None:
-            self.known_keys = self.keys()
+        """Return the kinds of value that a name holds; see `value_kind`."""
         name = self.dotted(node)
+        if name in KINDS:
+            return {"text"}
+        if name in self.columns:
+            number = issubclass(self.columns[name].type.python_type, int | float)
+            return {"number" if number else "text"}
         if name not in self.known_keys:
             known = {*self.columns, *KINDS, *self.known_keys}
-            raise self.refusal(node, f"is not known here; {nearest(name, known)}")
+            raise self.refusal(node, f"is not known here; {suggest(name, known)}")
         return self.known_keys[name]
 
     def require_order(self, node: ast.expr, like: object) -> None:
         """Refuse to order unlike values, which databases do by rules of their own."""
-        kinds = (self.known_keys or {}).get(self.dotted(node), {value_kind(like)})
+        kinds = self.kinds(node)
         if not kinds <= {value_kind(like), "null"}:
             raise self.refusal(node, f"holds {words(kinds)} and cannot be ordered against {like!r}")
-
-    def typed(self, node: ast.expr, name: str, like: object) -> Column:
-        column = self.columns[name]
-        is_text = not issubclass(column.type.python_type, int | float)
-        if like is None or like == "":
-            return column
-        if isinstance(like, list) or isinstance(like, str) is not is_text:
-            kind = "text" if is_text else "a number"
-            raise self.refusal(node, f"is {kind} and cannot be compared with {like!r}")
-        return column
 
     def dotted(self, node: ast.expr) -> str:
         parts: list[str] = []
@@ -274,6 +250,11 @@ class _Compiler:
         )
 
 
+def is_name(node: ast.expr) -> bool:
+    """Tell a name, dotted or not, from a value."""
+    return isinstance(node, ast.Name | ast.Attribute)
+
+
 def compare(sides: Sequence[Side], build: Callable[[Any, Any], Column]) -> Column:
     """Return a comparison; among configs alone where no side is of a row."""
     if all(side.home != "row" for side in sides):
@@ -284,7 +265,8 @@ def compare(sides: Sequence[Side], build: Callable[[Any, Any], Column]) -> Colum
 def literal_value(value: object) -> ColumnElement[Any]:
     """Return a value as a bound parameter; a list becomes JSON text, as a JSON column gives it."""
     if isinstance(value, list):
-        return ListLiteral(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
+        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        return ListLiteral(literal(text))
     return literal(value)
 
 
@@ -319,35 +301,27 @@ def words(kinds: set[str]) -> str:
     return " or ".join(sorted(kinds - {"null"} or kinds))
 
 
-def storable(text: str) -> bool:
-    """Tell whether a database takes this text."""
-    return "\0" not in text and text.encode("utf-8", "replace").decode() == text
-
-
 MATCHED = ("study", "task", "arm", "status", "seed")
 CHOICES = {"phase": PHASES, "status": STATUSES}
 
 
-RUN_COLUMNS: dict[str, Column] = {
-    name: RunRow.__table__.c[name]
-    for name in (
-        *("id", "study", "task", "arm", "phase", "seed", "status", "reason", "config_hash"),
-        *("code_hash", "parameters", "steps", "attempt", "worker", "created_at", "started_at"),
-        *("finished_at", "wall_seconds", "cpu_seconds", "peak_bytes", "optuna_study"),
-        *("optuna_trial", "environment_id"),
-    )
-}
+def _columns(table: type[Table], *names: str) -> dict[str, Column]:
+    return {name: table.__table__.c[name] for name in names}
+
+
+RUN_COLUMNS = _columns(
+    RunRow,
+    *("id", "study", "task", "arm", "phase", "seed", "status", "reason", "config_hash"),
+    *("code_hash", "parameters", "steps", "attempt", "worker", "created_at", "started_at"),
+    *("finished_at", "wall_seconds", "cpu_seconds", "peak_bytes", "optuna_study"),
+    *("optuna_trial", "environment_id"),
+)
+SCORE_COLUMNS = _columns(
+    ScoreRow,
+    *("run_id", "split", "length", "metric", "bin", "n", "correct", "value", "shift", "imputed"),
+)
+CURVE_COLUMNS = _columns(CurveRow, "run_id", "step", "metric", "value")
 SUPERSEDED: Column = RunRow.__table__.c["superseded"]
-SCORE_COLUMNS: dict[str, Column] = {
-    name: ScoreRow.__table__.c[name]
-    for name in (
-        *("run_id", "split", "length", "metric", "bin", "n", "correct", "value"),
-        *("shift", "imputed"),
-    )
-}
-CURVE_COLUMNS: dict[str, Column] = {
-    name: CurveRow.__table__.c[name] for name in ("run_id", "step", "metric", "value")
-}
 
 
 @dataclass(frozen=True)
@@ -363,29 +337,22 @@ class Selection:
     def conditions(
         self, session: Session, extra: Mapping[str, Column] | None = None
     ) -> list[Column]:
-        """Return the SQL conditions; `extra` are the columns beside those of a run.
-
-        Raises:
-            StoreError: If a keyword or a name in `where` is unknown, or a value cannot be matched.
-        """
+        """Return the SQL conditions; `extra` are the columns beside those of a run."""
         beside = extra or {}
         found: list[Column] = []
         if self.phase not in (None, "all"):
             found.append(_matches(RUN_COLUMNS["phase"], "phase", self.phase))
-        if self.current:
-            found.append(SUPERSEDED.is_(False))
-        if self.superseded:
-            found.append(SUPERSEDED.is_(True))
+        if self.current or self.superseded:
+            found.append(SUPERSEDED.is_(self.superseded))
         own = {name: column for name, column in beside.items() if name not in ("value", "run_id")}
         columns: dict[str, Column] = {name: RUN_COLUMNS[name] for name in MATCHED} | own
         for name, value in self.match.items():
+            known = {"where", "phase", "current", *columns, *KINDS}
+            require_known(name, known, f"results cannot be chosen by {name!r}")
             if name in KINDS:
                 found.append(config_is(_matches(kind_value(name), name, value)))
-            elif name in columns:
-                found.append(_matches(columns[name], name, value))
             else:
-                known = {"where", "phase", "current", *columns, *KINDS}
-                raise StoreError(f"results cannot be chosen by {name!r}; {nearest(name, known)}")
+                found.append(_matches(columns[name], name, value))
         if self.where is not None:
             names = {**RUN_COLUMNS, "superseded": SUPERSEDED, **beside}
             found.append(compile_filter(self.where, names, lambda: known_keys(session)))
@@ -412,9 +379,8 @@ def _matches(column: Column, name: str, value: object) -> Column:
     items = cast("Iterable[object]", value) if several else [value]
     values = [unwrap_numpy(each) for each in items]
     for each in values:
-        choices = CHOICES.get(name)
-        if choices is not None and each not in choices:
-            raise StoreError(f"no {name} is named {each!r}; {nearest(str(each), choices)}")
+        if name in CHOICES:
+            require_known(cast("str", each), CHOICES[name], f"no {name} is named {each!r}")
         if each is not None and isinstance(each, str) is not (column.type.python_type is str):
             raise StoreError(f"{name} cannot be {each!r}")
         if not isinstance(each, str | int | None):
@@ -438,10 +404,12 @@ def key_value(key: str, like: object) -> Column:
     """Return the value under a dotted key of a config, typed as what it is compared with."""
     path: Any = _CONFIGS["config"][tuple(key.split("."))]
     if isinstance(like, bool):
-        return JsonTruth(path)
+        return JsonTruth(path.as_boolean(), path)
     if isinstance(like, list):
-        return JsonList(path)
-    return JsonNumber(path) if isinstance(like, int | float) else path.as_string()
+        return JsonList(path.as_string(), path)
+    if isinstance(like, int | float):
+        return JsonNumber(path.as_float(), path)
+    return path.as_string()
 
 
 def whole_value(key: str) -> Column:
@@ -459,90 +427,59 @@ def in_run(value: Column) -> Column:
     return select(value).where(_CONFIGS["id"] == CONFIG_ID).scalar_subquery()
 
 
-NUMBER = """
-CASE json_typeof({json}) WHEN 'number' THEN CAST({text} AS FLOAT)
-WHEN 'boolean' THEN CASE {text} WHEN 'true' THEN 1.0 ELSE 0.0 END END
-"""
-TRUTH = """
-CASE WHEN {text} IN ('true', '1', '1.0') THEN true
-WHEN {text} IN ('false', '0', '0.0') THEN false END
-"""
+class OfJson(FunctionElement[Any]):
+    """What SQLite has in JSON, as a value to compare with; `words` make it so on a server.
+
+    They may name what SQLite takes, `own`; the `json` itself; and its `text`.
+    """
+
+    inherit_cache = True
+    words: ClassVar[str]
+
+    def __init__(self, own: Any, path: Any = None) -> None:
+        super().__init__(own, *(() if path is None else (path, path.as_string())))
 
 
-class JsonNumber(FunctionElement[Any]):
+class JsonNumber(OfJson):
     """A value in a JSON column as a number, true and false as 1 and 0, null where it is neither."""
 
     type = Float()
     inherit_cache = True
+    words = """(CASE json_typeof({json}) WHEN 'number' THEN CAST({text} AS FLOAT)
+        WHEN 'boolean' THEN CASE {text} WHEN 'true' THEN 1.0 ELSE 0.0 END END)"""
 
-    def __init__(self, path: Any) -> None:
-        super().__init__(path.as_float(), path, path.as_string())
 
-
-class JsonTruth(FunctionElement[Any]):
+class JsonTruth(OfJson):
     """A value in a JSON column as a truth, 1 and 0 as true and false."""
 
     type = Boolean()
     inherit_cache = True
+    words = """(CASE WHEN {text} IN ('true', '1', '1.0') THEN true
+        WHEN {text} IN ('false', '0', '0.0') THEN false END)"""
 
-    def __init__(self, path: Any) -> None:
-        super().__init__(path.as_boolean(), path, path.as_string())
 
-
-class JsonList(FunctionElement[Any]):
+class JsonList(OfJson):
     """A value in a JSON column, to be compared with a list."""
 
     type = Text()
     inherit_cache = True
-
-    def __init__(self, path: Any) -> None:
-        super().__init__(path.as_string(), path, path.as_string())
+    words = "CAST({json} AS JSONB)"
 
 
-class ListLiteral(FunctionElement[Any]):
-    """A list as JSON text, written as SQLite writes it."""
+class ListLiteral(OfJson):
+    """A list as JSON text, written as SQLite writes it; a server would keep its spaces."""
 
     type = Text()
     inherit_cache = True
-
-    def __init__(self, text: str) -> None:
-        super().__init__(literal(text))
+    words = "CAST({own} AS JSONB)"
 
 
-@compiles(JsonNumber)
-@compiles(JsonTruth)
-@compiles(JsonList)
-@compiles(ListLiteral)
-def _as_it_is(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
-    return compiler.process(_clauses(element)[0], **options)
+@compiles(OfJson)
+def _as_it_is(element: OfJson, compiler: Any, **options: Any) -> str:
+    return compiler.process(next(iter(element.clauses)), **options)
 
 
-@compiles(JsonList, "postgresql")
-def _list(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
-    return _filled("CAST({json} AS JSONB)", element, compiler, options)
-
-
-@compiles(ListLiteral, "postgresql")
-def _list_literal(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
-    # A server keeps the text of JSON as it came, with its spaces.
-    return f"CAST({compiler.process(_clauses(element)[0], **options)} AS JSONB)"
-
-
-@compiles(JsonNumber, "postgresql")
-def _number(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
-    return _filled(NUMBER, element, compiler, options)
-
-
-@compiles(JsonTruth, "postgresql")
-def _truth(element: FunctionElement[Any], compiler: Any, **options: Any) -> str:
-    return _filled(TRUTH, element, compiler, options)
-
-
-def _filled(text: str, element: FunctionElement[Any], compiler: Any, options: Any) -> str:
-    _, json, words = _clauses(element)
-    told = {"json": compiler.process(json, **options), "text": compiler.process(words, **options)}
-    return f"({' '.join(text.split())})".format(**told)
-
-
-def _clauses(element: FunctionElement[Any]) -> list[ColumnElement[Any]]:
-    return list(element.clauses)
+@compiles(OfJson, "postgresql")
+def _on_a_server(element: OfJson, compiler: Any, **options: Any) -> str:
+    told = [compiler.process(clause, **options) for clause in element.clauses]
+    return element.words.format(**dict(zip(("own", "json", "text"), told, strict=False)))

@@ -37,6 +37,16 @@ WIDTH, D_HEAD, LENGTH, PAIRS = 64, 16, 16, 4
 TABLE = {"name": "learned", "max_length": LENGTH}
 """Learned positions with a row for each index."""
 
+ENCODER = {
+    "d_model": WIDTH,
+    "n_layers": 1,
+    "position": TABLE,
+    "feedforward": {"name": "gelu", "d_ff": 4 * WIDTH},
+    "norm_placement": "pre",
+    "initializer": "torch_default",
+    "embedding_scale": False,
+}
+
 OFFSETS, FIXED, RECALL, RANK = "several offsets", f"heads of {D_HEAD}", "recall", "rank"
 
 
@@ -125,15 +135,7 @@ def settings(
     d_head; training steps on several offsets and on recall; final seeds and tested sequences.
     """
     return {
-        "encoder": {
-            "d_model": WIDTH,
-            "n_layers": 1,
-            "position": TABLE,
-            "feedforward": {"name": "gelu", "d_ff": 4 * WIDTH},
-            "norm_placement": "pre",
-            "initializer": "torch_default",
-            "embedding_scale": False,
-        },
+        "encoder": ENCODER,
         "training": {
             "train_lengths": [LENGTH, LENGTH],
             "warmup_steps": 20,

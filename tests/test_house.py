@@ -49,7 +49,6 @@ WITHOUT_A_PAPER = {
 
 LONG_FUNCTIONS = {
     "studies/cli/acceptance.py: application": "options of a command are parameters",
-    "studies/cli/acceptance.py: _done": "to be cut",
     "studies/cli/command.py: application": "options of a command are parameters",
     "studies/cli/command.py: main": "options of a command are parameters",
 }
@@ -62,10 +61,10 @@ UNUSED_EXPORTS: dict[str, str] = {}
 """Public names that no product code uses and no document mentions, and why."""
 
 PINNED_SENTENCES = {
-    "store/test_connection.py": "of SQLite, which differ between its versions",
-    "store/test_upkeep.py": "of SQLite, which differ between its versions",
+    "store/test_database.py": "of SQLite, which differ between its versions",
+    "store/test_maintenance.py": "of SQLite, which differ between its versions",
     "store/test_postgresql.py": "of PostgreSQL",
-    "store/test_store_schema.py": "of SQLAlchemy",
+    "store/test_models.py": "of SQLAlchemy",
     "studies/training/test_loop.py": "of torch",
     "studies/training/test_saved_models.py": "of torch",
     "variants/masks/test_testing.py": "a pattern of places",

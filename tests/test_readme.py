@@ -73,7 +73,7 @@ def test_the_commands_of_the_readme_work(
 
     out, err = capsys.readouterr()
     # The database of the reader has few runs, of which some questions find none.
-    assert (code or 0, err.removesuffix("no row is of these\n")) == (0, "")
+    assert (code or 0, err.removesuffix("no rows match\n")) == (0, "")
     assert out
 
 

@@ -26,7 +26,7 @@ from functools import cache
 from typing import Any
 
 from registry.conformance.checks import Broken, Promise, Report, Result, promise_of, promises_of
-from registry.conformance.trial import Trial
+from registry.conformance.subject import Trial
 from registry.errors import ConfigError, Problem, UnknownNameError
 from registry.plugins import load
 from registry.registry import REGISTRIES, Origin, Registry, registry_for, registry_of

@@ -21,7 +21,7 @@ from registry.conformance.checks import (
     require,
     require_same,
 )
-from registry.conformance.subject import DIMS, HEADS, Subject, vectors
+from registry.conformance.subject import DIMS, HEADS, Subject, slopes, vectors
 from variants.masks import Causal, Dense, Full, Mask, Padding, Sizes, Window
 from variants.positions import Position
 
@@ -110,11 +110,9 @@ def outputs_and_gradients_are_those_of_the_formula(subject: Subject) -> None:
         found = backend(*heads, _prepared(backend, mask, position))
         expected, _ = formula(*heads, _cells(mask), position)
         require_same(found, expected, f"outputs with {where}")
-        loss = vectors(*found.shape, seed=7)
-        slopes = torch.autograd.grad((found * loss).sum(), heads)
-        wanted = torch.autograd.grad((expected * loss).sum(), heads)
-        for letter, slope, want in zip("qkv", slopes, wanted, strict=True):
-            require_same(slope, want, f"gradient of {letter} with {where}")
+        pairs = zip(slopes(found, *heads), slopes(expected, *heads), strict=True)
+        for letter, (slope, wanted) in zip("qkv", pairs, strict=True):
+            require_same(slope, wanted, f"gradient of {letter} with {where}")
 
 
 @promise()
@@ -135,7 +133,7 @@ def a_query_without_keys_gets_zero_and_gives_zero_gradient(subject: Subject) -> 
     q, k, v = _heads()
     out = backend(q, k, v, _prepared(backend, mask))
     require(out[:, :, row].eq(0).all(), "its output is not 0")
-    (slope,) = torch.autograd.grad((out * vectors(*out.shape, seed=7)).sum(), q)
+    (slope,) = slopes(out, q)
     require(slope.isfinite().all(), "a gradient is not finite")
     require(slope[:, :, row].eq(0).all(), "its gradient is not 0")
 

@@ -147,9 +147,7 @@ def require(condition: Any, detail: str) -> None:
         raise Broken(detail)
 
 
-def require_same(
-    found: Tensor, expected: Tensor, what: str, tolerance: float = 1e-9, scale: bool = True
-) -> None:
+def require_same(found: Tensor, expected: Tensor, what: str, tolerance: float = 1e-9) -> None:
     """Break the promise unless two tensors agree; what is not finite agrees with nothing.
 
     The tolerance is relative to the largest expected value, or to 1 where that is less.
@@ -162,7 +160,7 @@ def require_same(
         return
     require(expected.isfinite().all(), f"{what}: what it is compared with is not finite")
     difference = (found.double() - expected.double()).abs().max().item()
-    largest = max(expected.double().abs().max().item(), 1.0) if scale else 1.0
+    largest = max(expected.double().abs().max().item(), 1.0)
     require(
         difference <= tolerance * largest,
         f"{what}: differs by {difference:.3g} (allowed: {tolerance * largest:.1g})",

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from registry.conformance.checks import (
-    Broken,
     left_alone,
     nothing_drawn,
     only_for,
@@ -21,8 +20,8 @@ from registry.conformance.checks import (
     require,
     require_same,
 )
-from registry.conformance.subject import DIMS, WIDTH, Subject, vectors
-from registry.options import options_of
+from registry.conformance.subject import DIMS, WIDTH, Subject, slopes, vectors
+from registry.registry import options_of
 from variants.norms.layernorm import LayerNorm
 
 
@@ -43,11 +42,9 @@ def a_given_d_ff_is_the_width_of_its_map_into_the_stream(subject: Subject) -> No
     names = [name for name, _, _ in options_of(subject.part)]
     only_for("d_ff" in names, "it has no option d_ff")
     only_for(subject.options.get("match") != "parameters", "its width follows from a plain layer's")
-    found = getattr(subject.with_options(d_ff=24).make(), "to_model", None)
-    if not isinstance(found, nn.Linear):
-        raise Broken(
-            "call the linear map into the stream to_model: initializers look for that name"
-        )
+    found: Any = getattr(subject.with_options(d_ff=24).make(), "to_model", None)
+    named = "call the linear map into the stream to_model: initializers look for that name"
+    require(isinstance(found, nn.Linear), named)
     require(found.in_features == 24, f"d_ff = 24, but to_model takes {found.in_features} channels")
 
 
@@ -82,7 +79,7 @@ def half_precision_neither_overflows_nor_drowns_in_eps(subject: Subject) -> None
 def a_row_of_zeros_stays_finite_with_its_gradient(subject: Subject) -> None:
     norm, x = subject.moved(), torch.zeros(2, WIDTH).double().requires_grad_()
     out = norm(x)
-    (gradient,) = torch.autograd.grad((out * vectors(2, WIDTH)).sum(), x)
+    (gradient,) = slopes(out, x)
     require(out.isfinite().all(), "the result is not finite")
     require(gradient.isfinite().all(), "the gradient is not finite")
 
@@ -131,8 +128,7 @@ def each_sublayer_is_called_once_and_joins_the_stream(subject: Subject) -> None:
     require(len(seen) == len(said), f"{len(said)} sublayers are called {len(seen)} times")
     for y in seen:
         require(y.shape == x.shape, f"a sublayer sees shape {tuple(y.shape)}")
-    loss = (out * vectors(2, 5, WIDTH, seed=9)).sum()
-    stream, *branches = torch.autograd.grad(loss, [x, *said])
+    stream, *branches = slopes(out, x, *said, seed=9)
     for branch in branches:
         require(branch.abs().amax(-1).gt(0).all(), "what a sublayer says is lost")
     require(stream.abs().amax(-1).gt(0).all(), "the stream does not reach the result")
@@ -177,7 +173,7 @@ def a_sequence_without_real_tokens_reads_zero(subject: Subject) -> None:
     hidden[1] = vectors(5, WIDTH)
     hidden.requires_grad_()
     out = readout(hidden, torch.tensor([[False] * 5, [True] * 5]))
-    (gradient,) = torch.autograd.grad((out * vectors(*out.shape)).sum(), hidden)
+    (gradient,) = slopes(out, hidden)
     require(out[0].eq(0).all(), "it reads something else than 0")
     require(out[1].ne(0).any(), "a sequence of real tokens reads 0")
     require(gradient.isfinite().all(), "a gradient is not finite")

@@ -12,8 +12,7 @@ from torch import Tensor
 from registry.conformance import encoders
 from registry.conformance.checks import Broken, only_for, promise, require
 from registry.conformance.subject import HEADS, Subject
-from registry.options import holds_tensor, options_of
-from registry.registry import registry_of
+from registry.registry import needs_tensor, registry_of
 from variants.masks import Causal, Full, Mask, Window
 from variants.masks.testing import assert_no_leak
 
@@ -134,5 +133,5 @@ def it_is_captured_whole_by_dynamo(subject: Subject) -> None:
 
 
 def _only_in_configs(subject: Subject) -> None:
-    tensors = any(holds_tensor(annotation) for _, annotation, _ in options_of(subject.part))
-    only_for(not tensors, "it is made of a tensor, so it goes to the call, not into a config")
+    why = "it is made of a tensor, so it goes to the call, not into a config"
+    only_for(not needs_tensor(subject.part), why)

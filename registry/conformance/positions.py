@@ -38,14 +38,14 @@ SEEN = 1e-4
 @promise()
 def declared_order_is_true(subject: Subject) -> None:
     """`sees_order`: permuting the tokens permutes the outputs exactly where it is False."""
-    only_for(not subject.needs_causal(), "a causal mask shows the order of tokens by itself")
+    only_for(not subject.needs_causal, "a causal mask shows the order of tokens by itself")
     _compare(subject, [3, 0, 5, 1, 4, 2], "sees_order", "permuting the tokens")
 
 
 @promise()
 def declared_direction_is_true(subject: Subject) -> None:
     """`sees_direction`: reversing the tokens reverses the outputs exactly where it is False."""
-    only_for(not subject.needs_causal(), "a causal mask has a direction by itself")
+    only_for(not subject.needs_causal, "a causal mask has a direction by itself")
     _compare(subject, [5, 4, 3, 2, 1, 0], "sees_direction", "reversing the tokens")
 
 
@@ -95,7 +95,7 @@ def declared_distance_is_true(subject: Subject) -> None:
 @promise()
 def places_are_told_by_indices_alone(subject: Subject) -> None:
     """Tokens that trade places and keep their indices keep their outputs."""
-    only_for(not subject.needs_causal(), "a causal mask tells places by itself")
+    only_for(not subject.needs_causal, "a causal mask tells places by itself")
     encoder, batch = subject.encoder(), tokens(2, 6)
     index = torch.tensor([[0, 1, 2, 3, 4, 5], [2, 3, 9, 11, 30, 31]])
     order = torch.tensor([3, 0, 5, 1, 4, 2])
@@ -110,7 +110,7 @@ def each_sample_is_placed_by_its_own_indices(subject: Subject) -> None:
     position = subject.position
     q, k = vectors(2, HEADS, 5, 8), vectors(2, HEADS, 5, 8, seed=1)
     index = torch.tensor([[0, 1, 2, 3, 4], [3, 4, 5, 7, 9]])
-    outs = _seams(position, q, k, index)
+    outs = _seams(position, q, k, index, index)
     for seam in ("bias", "scores"):
         shape = tuple(outs[seam].shape) if seam in outs else (2, HEADS, 5, 5)
         require(
@@ -119,28 +119,37 @@ def each_sample_is_placed_by_its_own_indices(subject: Subject) -> None:
             f"here; got {shape}",
         )
     for sample in (0, 1):
-        one = slice(sample, sample + 1)
-        alone = _seams(position, q[one], k[one], index[one])
+        each = slice(sample, sample + 1)
+        alone = _seams(position, q[each], k[each], index[each], index[each])
         for seam, out in outs.items():
-            require(
-                out.shape[1:] == alone[seam].shape[1:],
-                f"{seam} of two samples has shape {tuple(out.shape)}, "
-                f"of one {tuple(alone[seam].shape)}",
-            )
-            require_same(out[one], alone[seam], f"{seam} for sample {sample} of a batch")
+            shapes = tuple(out.shape), tuple(alone[seam].shape)
+            where = f"{seam} of two samples has shape {shapes[0]}, of one {shapes[1]}"
+            require(shapes[0][1:] == shapes[1][1:], where)
+            require_same(out[each], alone[seam], f"{seam} for sample {sample} of a batch")
 
 
-def _seams(position: Position, q: Tensor, k: Tensor, index: Tensor) -> dict[str, Tensor]:
+def _seams(
+    position: Position, q: Tensor, k: Tensor, q_index: Tensor, k_index: Tensor
+) -> dict[str, Tensor]:
     """What every seam answers; those that add nothing are left out."""
-    turned_q, turned_k = position.rotate(q, k, index, index)
+    turned_q, turned_k = position.rotate(q, k, q_index, k_index)
     answers = {
-        "embed": position.embed(index),
+        "embed": position.embed(q_index),
         "rotate (queries)": turned_q,
         "rotate (keys)": turned_k,
-        "bias": position.bias(index, index),
-        "scores": position.scores(q, k, index, index),
+        "bias": position.bias(q_index, k_index),
+        "scores": position.scores(q, k, q_index, k_index),
     }
     return {seam: answer for seam, answer in answers.items() if answer is not None}
+
+
+def _rows(
+    position: Position, index: Tensor, dtype: torch.dtype = torch.float64
+) -> dict[str, Tensor]:
+    """What each seam says about each index, against a key at index 0."""
+    ones = torch.ones(1, HEADS, index.shape[1], 8, dtype=dtype)
+    rows = _seams(position, ones, ones[:, :, :1], index, torch.zeros_like(index[:, :1]))
+    return {seam: row for seam, row in rows.items() if seam != "rotate (keys)"}
 
 
 @promise()
@@ -221,22 +230,6 @@ def _answers(position: Position, last: int) -> bool:
         require(said, f"what is raised beyond the last index names no number: {error}")
         return False
     return True
-
-
-def _rows(
-    position: Position, index: Tensor, dtype: torch.dtype = torch.float64
-) -> dict[str, Tensor]:
-    """What each seam says about each index, against index 0."""
-    zero = torch.zeros_like(index[:, :1])
-    ones = torch.ones(1, HEADS, index.shape[1], 8, dtype=dtype)
-    first = torch.ones(1, HEADS, 1, 8, dtype=dtype)
-    rows = {
-        "embed": position.embed(index),
-        "rotate": position.rotate(ones, first, index, zero)[0],
-        "bias": position.bias(index, zero),
-        "scores": position.scores(ones, first, index, zero),
-    }
-    return {seam: row for seam, row in rows.items() if row is not None}
 
 
 @promise()

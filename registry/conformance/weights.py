@@ -4,7 +4,6 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import random
-from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -43,17 +42,14 @@ def no_two_layers_share_or_equal_weights(subject: Subject) -> None:
     changes = {"position_per_layer": True} if subject.kind == "position" else {}
     encoder = subject.fresh(**changes)
     for stack in (encoder.blocks, encoder.positions):
-        for one, other in combinations(map(_named_weights, stack), 2):
+        weights = [dict(layer.named_parameters()) for layer in stack]
+        for one, other in combinations(weights, 2):
             for path in one.keys() & other.keys():
                 first, second = one[path], other[path]
                 require(first.data_ptr() != second.data_ptr(), f"two layers share {path}")
                 drawn = first.ndim > 1 and first.std() > 0
                 equal = drawn and torch.equal(first, second)
                 require(not equal, f"two layers start with equal {path}")
-
-
-def _named_weights(module: nn.Module) -> dict[str, Tensor]:
-    return dict(module.named_parameters())
 
 
 @promise()
@@ -95,18 +91,14 @@ def every_tensor_moves_with_the_model(subject: Subject) -> None:
         for name, value in vars(module).items():
             if name not in ("_parameters", "_buffers", "_modules"):
                 inside = f"{path}.{name}".lstrip(".")
-                require(not any(_tensors(value)), f"{inside} holds a tensor that is no buffer")
+                require(not _holds_tensor(value), f"{inside} holds a tensor that is no buffer")
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value.new_ones(1)
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _tensors(inner)
-    elif isinstance(value, list | tuple | set):
-        for inner in value:
-            yield from _tensors(inner)
+def _holds_tensor(value: Any) -> bool:
+    inner = value.values() if isinstance(value, dict) else value
+    if isinstance(value, dict | list | tuple | set):
+        return any(map(_holds_tensor, inner))
+    return isinstance(value, Tensor)
 
 
 @promise()
@@ -123,28 +115,20 @@ STEPS, STEPS_OF_DRAWS = 200, 1000
 SIZES = {"vocab_size": SYMBOLS + 1, "n_classes": SYMBOLS, "d_model": 32, "n_heads": 4}
 
 
-def _left_neighbour(x: Tensor) -> Tensor:
-    """What stands to the left of each token, around the end: a task of direction."""
-    return x.roll(1, dims=1) - 1
-
-
-def _both_neighbours(x: Tensor) -> Tensor:
-    """The sum of the tokens beside each: a task of distance alone."""
-    return (F.pad(x, (1, 0))[:, :-1] + F.pad(x, (0, 1))[:, 1:]) % SYMBOLS
-
-
-def _commonest_and_own(x: Tensor) -> Tensor:
-    """The sum of each token and the commonest one: a task without order."""
-    return (_commonest(x).unsqueeze(1) + x) % SYMBOLS
-
-
 def _commonest(x: Tensor) -> Tensor:
     return F.one_hot(x - 1, SYMBOLS).sum(1).argmax(-1)
 
 
-def _left_or_nothing(x: Tensor) -> Tensor:
-    """What stands to the left of each token: a task that a causal mask allows."""
-    return F.pad(x, (1, 0), value=1)[:, :-1] - 1
+def _targets(subject: Subject, x: Tensor) -> Tensor:
+    """For each token an answer that the part can express."""
+    position = subject.position
+    if subject.needs_causal:  # the token to the left, which a causal mask allows
+        return F.pad(x, (1, 0), value=1)[:, :-1] - 1
+    if position.sees_direction:  # the token to the left, around the end
+        return x.roll(1, dims=1) - 1
+    if position.sees_order:  # the sum of both neighbours: distance alone
+        return (F.pad(x, (1, 0))[:, :-1] + F.pad(x, (0, 1))[:, 1:]) % SYMBOLS
+    return (_commonest(x).unsqueeze(1) + x) % SYMBOLS  # no order at all
 
 
 @promise(dear=True)
@@ -154,7 +138,7 @@ def it_learns_what_it_can_express(subject: Subject) -> None:
     x = torch.randint(1, SYMBOLS + 1, (EXAMPLES, LENGTH), generator=generator)
     encoder = build_encoder(subject.config(**SIZES), seed=0)
     one_answer = encoder(x).readout.ndim == 2
-    targets = _commonest(x) if one_answer else _task_for(subject)(x)
+    targets = _commonest(x) if one_answer else _targets(subject, x)
     most = STEPS_OF_DRAWS if encoder.draws else STEPS
     optimizer = torch.optim.AdamW(encoder.parameters(), lr=1e-2, weight_decay=0.0)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=most)
@@ -168,12 +152,3 @@ def it_learns_what_it_can_express(subject: Subject) -> None:
         schedule.step()
         steps += 1
     require(loss < 0.05, f"after {steps} steps the loss is {loss.item():.3g}")
-
-
-def _task_for(subject: Subject):
-    position = subject.position
-    if subject.needs_causal():
-        return _left_or_nothing
-    if position.sees_direction:
-        return _left_neighbour
-    return _both_neighbours if position.sees_order else _commonest_and_own

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -19,33 +19,23 @@ from store.cli.options import (
     Study,
     Task,
     Where,
-    app,
-    guard,
+    command,
 )
 from store.errors import StoreError
 from store.output import Table, format_for, write
 
-if TYPE_CHECKING:
-    from store.where import Selection
-
-
 FAILED = 1
 
 
-@app.command()
+@command
 def schema(style: Format = None, out: Out = None, overwrite: Overwrite = False) -> None:
     """Print every table, view and column, and what it means."""
+    from store.models import SCHEMA_COLUMNS, schema_rows
 
-    def work() -> None:
-        from store.documented import COLUMNS, schema_rows
-
-        rows = schema_rows()
-        write(Table(COLUMNS, lambda: rows), format_for(style, out), out, overwrite)
-
-    guard(work)
+    write(Table(SCHEMA_COLUMNS, schema_rows), format_for(style, out), out, overwrite)
 
 
-@app.command()
+@command
 def sql(
     query: Annotated[str, typer.Argument(help="One statement, such as 'select * from results'.")],
     storage: Storage = DEFAULT_STORAGE,
@@ -55,85 +45,69 @@ def sql(
     overwrite: Overwrite = False,
 ) -> None:
     """Run one SQL statement; it can read only, for certain."""
+    from store.sql import read_sql
 
-    def work() -> None:
-        from store.sql import read_sql
+    wanted = format_for(style, out)
+    paged = limit is None and wanted == "table" and out is None
+    most = PAGE + 1 if paged else limit
+    if most is not None and most < 0:
+        raise StoreError(f"--limit must not be negative; got {most}")
+    with read_sql(storage, query) as (columns, _):
+        pass
 
-        wanted = format_for(style, out)
-        paged = limit is None and wanted == "table" and out is None
-        most = PAGE + 1 if paged else limit
-        if most is not None and most < 0:
-            raise StoreError(f"--limit must not be negative; got {most}")
-        with read_sql(storage, query) as (columns, _):
-            pass
+    def rows() -> Iterator[Mapping[str, Any]]:
+        with read_sql(storage, query) as (_, found):
+            for row in islice(found, most):
+                yield dict(zip(columns, row, strict=True))
 
-        def rows() -> Iterator[Mapping[str, Any]]:
-            with read_sql(storage, query) as (_, found):
-                for row in islice(found, most):
-                    yield dict(zip(columns, row, strict=True))
-
-        page = list(rows()) if paged else []
-        table = Table(columns, (lambda: page[:PAGE]) if paged else rows)
-        write(table, wanted, out, overwrite)
-        if len(page) > PAGE:
-            print(f"the first {PAGE} rows; --limit N shows more", file=sys.stderr)
-
-    guard(work)
+    page = list(rows()) if paged else []
+    table = Table(columns, (lambda: page[:PAGE]) if paged else rows)
+    write(table, wanted, out, overwrite)
+    if len(page) > PAGE:
+        print(f"the first {PAGE} rows; --limit N shows more", file=sys.stderr)
 
 
-@app.command()
+@command
 def upgrade(storage: Storage = DEFAULT_STORAGE) -> None:
     """Bring an older database to this version; a copy is kept."""
+    from store import maintenance
 
-    def work() -> None:
-        from store.database import upgrade as upgrade_tables
-
-        print(upgrade_tables(storage))
-
-    guard(work)
+    print(maintenance.upgrade(storage))
 
 
-@app.command()
+@command
 def backup(
     target: Annotated[str, typer.Argument(help="A new file.")],
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
     """Copy the database to a new file, while studies write on."""
+    from store import maintenance
 
-    def work() -> None:
-        from store.maintenance import backup as copy
-
-        print(copy(storage, target))
-
-    guard(work)
+    print(maintenance.backup(storage, target))
 
 
-@app.command()
+@command
 def check(storage: Storage = DEFAULT_STORAGE, style: Format = None) -> None:
     """Check pages, references, totals, hashes, Optuna's trials, files of weights.
 
     Nothing is changed. Exit code 1 when something is wrong.
     """
+    from store import maintenance
 
-    def work() -> None:
-        from store.maintenance import check as look
-
-        problems, told = look(storage)
-        rows = [vars(problem) for problem in problems]
-        wanted = format_for(style, None)
-        if rows or wanted != "table":
-            write(Table(("check", "place", "problem"), lambda: rows), wanted, None)
-        print(
-            f"{told}; {len(rows) or 'no'} problem{'s' * (len(rows) != 1)}",
-            file=sys.stderr if rows else sys.stdout,
-        )
-        if rows:
-            raise typer.Exit(FAILED)
-
-    guard(work)
+    faults, looked_at = maintenance.check(storage)
+    rows = [vars(fault) for fault in faults]
+    wanted = format_for(style, None)
+    if rows or wanted != "table":
+        write(Table(("check", "place", "problem"), lambda: rows), wanted, None)
+    print(
+        f"{looked_at}; {len(rows) or 'no'} problem{'s' * (len(rows) != 1)}",
+        file=sys.stderr if rows else sys.stdout,
+    )
+    if rows:
+        raise typer.Exit(FAILED)
 
 
-@app.command()
+@command
 def prune(
     storage: Storage = DEFAULT_STORAGE,
     study: Study = None,
@@ -151,30 +125,22 @@ def prune(
 
     Says what it would remove; --yes removes it. Optuna's trials and the files of models stay.
     """
+    from store import maintenance
+    from store.where import Selection
 
-    def work() -> None:
-        from store.where import Selection
-
-        given = {"study": study, "task": task, "arm": arm, "status": status}
-        match = {name: value for name, value in given.items() if value is not None}
-        if not match and where is None and phase is None and not superseded:
-            raise StoreError("prune needs to be told which runs: --study, --where, --superseded …")
-        _prune(storage, Selection(where, phase or "all", False, match, superseded), yes)
-
-    guard(work)
-
-
-def _prune(storage: str, selection: "Selection", yes: bool) -> None:
-    from store.maintenance import carry_out, preview
-
-    found = carry_out(storage, selection) if yes else preview(storage, selection)
+    given = {"study": study, "task": task, "arm": arm, "status": status}
+    match = {name: value for name, value in given.items() if value is not None}
+    if not match and where is None and phase is None and not superseded:
+        raise StoreError("prune: select runs with --study, --where, --superseded …")
+    selection = Selection(where, phase or "all", False, match, superseded)
+    found = maintenance.prune(storage, selection, preview=not yes)
     if not found.runs:
-        print("no run is of these; nothing is removed")
+        print("no runs match; nothing is removed")
         return
     statuses = ", ".join(f"{count} {status}" for status, count in found.runs.items())
-    told = "removed" if yes else "would be removed"
     count = sum(found.runs.values())
-    print(f"{count} run{'s' * (count != 1)} ({statuses}) {told}, with:")
+    removed = "removed" if yes else "would be removed"
+    print(f"{count} run{'s' * (count != 1)} ({statuses}) {removed}, with:")
     print(f"  {found.scores} scores and {found.curves} points of curves")
     for path in found.models:
         print(f"  the note on a model, not its file: {path}")

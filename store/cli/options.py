@@ -1,16 +1,17 @@
-"""The command line that the commands join, and how each of them ends."""
+"""The command line that the commands join, the options they share, and how each of them ends."""
 
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from store.errors import StoreError, nearest
+from store.errors import StoreError, require_known
 from store.output import Table, arrange, format_for, telling, write
 
 if TYPE_CHECKING:
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 
 DEFAULT_STORAGE = "sqlite:///sandbox.db"
 BAD_INPUT, INTERRUPTED = 2, 130
-
-Storage = Annotated[str, typer.Option(help="Database URL.")]
+# A terminal shows so many rows unless --limit says otherwise.
+PAGE = 100
+# What an empty answer lists, where a condition names it.
+NAMED = ("study", "task", "arm", "split", "metric", "length")
 
 
 def new_app() -> typer.Typer:
@@ -40,25 +43,11 @@ def new_app() -> typer.Typer:
 app = new_app()
 
 
-def with_results(storage: str, work: Callable[["Results"], None]) -> None:
-    """Open the results, do the work, and close them; errors become a line and an exit code."""
-
-    def guarded() -> None:
-        from store.results import Results
-
-        results = Results(storage)
-        try:
-            work(results)
-        finally:
-            results.close()
-
-    guard(guarded)
-
-
-def guard(work: Callable[[], None]) -> None:
-    """Do the work; what a user can mend becomes one line on standard error and exit code 2."""
+@contextmanager
+def guard() -> Generator[None]:
+    """Turn what a user can mend into one line on standard error and exit code 2."""
     try:
-        work()
+        yield
         sys.stdout.flush()
     except StoreError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -72,11 +61,21 @@ def guard(work: Callable[[], None]) -> None:
         raise typer.Exit(0) from error
 
 
-# What an empty answer lists, where a condition names it.
-NAMED = ("study", "task", "arm", "split", "metric", "length")
-# A terminal shows so many rows unless told otherwise.
-PAGE = 100
+def command(work: Callable[..., None]) -> Callable[..., None]:
+    """Make a command of a function, whose errors end it as `guard` says."""
+    return app.command()(guard()(work))
 
+
+@contextmanager
+def results_of(storage: str) -> Generator["Results"]:
+    """Open the results of a database, and close them at the end."""
+    from store.results import Results
+
+    with closing(Results(storage)) as results:
+        yield results
+
+
+Storage = Annotated[str, typer.Option(help="Database URL.")]
 Study = Annotated[str | None, typer.Option(help="Only this study.")]
 Task = Annotated[str | None, typer.Option(help="Only this task.")]
 Arm = Annotated[str | None, typer.Option(help="Only this arm.")]
@@ -115,37 +114,41 @@ Overwrite = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What was typed, common to the commands that print rows."""
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """The options that the commands which print rows have in common, as they were typed."""
 
     results: "Results"
-    storage: str
-    study: str | None
-    task: str | None
-    arm: str | None
-    phase: str
-    current: bool
-    where: str | None
-    style: str | None
-    sort: str | None
-    limit: int | None
-    columns: str | None
-    only_changed: bool
-    out: str | None
-    overwrite: bool
+    storage: Storage = DEFAULT_STORAGE
+    study: Study = None
+    task: Task = None
+    arm: Arm = None
+    phase: Phase = "confirm"
+    current: Current = False
+    where: Where = None
+    style: Format = None
+    sort: Sort = None
+    limit: Limit = None
+    columns: Columns = None
+    only_changed: OnlyChanged = False
+    out: Out = None
+    overwrite: Overwrite = False
 
-    def selection(self, **match: object) -> "Selection":
-        """Return which runs are meant, after a look at whether the names exist."""
+    def keywords(self) -> dict[str, Any]:
+        """Return what a query of `Results` takes, after a look at whether the names exist."""
+        given = {"study": self.study, "task": self.task, "arm": self.arm}
+        match = {name: value for name, value in given.items() if value is not None}
+        for name, value in match.items():
+            known = self.results.studies() if name == "study" else self.results.names(name)
+            require_known(value, known, f"no {name} is named {value!r}")
+        return {"where": self.where, "phase": self.phase, "current": self.current, **match}
+
+    def selection(self) -> "Selection":
+        """Return which runs are meant."""
         from store.where import Selection
 
-        given = {"study": self.study, "task": self.task, "arm": self.arm}
-        wanted = {name: value for name, value in given.items() if value is not None}
-        for name, value in wanted.items():
-            known = set(self.results.studies()) if name == "study" else self.results.names(name)
-            if value not in known:
-                raise StoreError(f"no {name} is named {value!r}; {nearest(value, known)}")
-        return Selection(self.where, self.phase, self.current, {**wanted, **match})
+        match = self.keywords()
+        return Selection(match.pop("where"), match.pop("phase"), match.pop("current"), match)
 
     def names(self) -> list[str]:
         """Return the columns that were asked for by name."""
@@ -163,10 +166,8 @@ class Asked:
         style = self.format()
         wanted = self.names() or (list(shown) if shown and style == "table" else list(columns))
         for name in wanted:
-            if name not in columns:
-                raise StoreError(f"there is no column {name!r}; {nearest(name, columns)}")
-        arranged = arrange(rows, columns, self.sort, None)
-        kept = arranged if self.limit is None else arrange(arranged, columns, None, self.limit)
+            require_known(name, columns, f"there is no column {name!r}")
+        kept = arrange(rows, columns, self.sort, self.limit)
         if self.only_changed:
             wanted = telling(kept, wanted)
         self.write(Table(wanted, lambda: kept), style)
@@ -177,61 +178,44 @@ class Asked:
         if self.out is not None:
             print(f"{count} rows are in {self.out}", file=sys.stderr)
         elif count == 0 and style == "table":
-            print(f"no row is of these{self._there()}", file=sys.stderr)
-
-    def _there(self) -> str:
-        """Tell what there is of that which the condition names: it may ask for what is not."""
-        named = [name for name in NAMED if name in re.findall("[a-z_]+", self.where or "")]
-        told = (
-            f"{name}: {', '.join(map(str, sorted(self.results.names(name))))}" for name in named
-        )
-        return "".join(f"; {each}" for each in told)
+            # The condition may ask for what is not there.
+            named = [name for name in NAMED if name in re.findall("[a-z_]+", self.where or "")]
+            there = (
+                f"; {name}: {', '.join(map(str, sorted(self.results.names(name))))}"
+                for name in named
+            )
+            print(f"no rows match{''.join(there)}", file=sys.stderr)
 
 
-def asking(
+def query_command(
     *, phase: str = "confirm", current: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function of what was asked: its own options, then the common ones."""
-    common = _common(phase, current)
+    """Make a command of a function of a `Query`: its own options, then the common ones."""
+    defaults = {"phase": phase, "current": current}
+    common = [
+        Parameter(
+            each.name,
+            Parameter.KEYWORD_ONLY,
+            default=defaults.get(each.name, each.default),
+            annotation=each.type,
+        )
+        for each in fields(Query)
+        if each.name != "results"
+    ]
 
     def decorate(work: Callable[..., None]) -> Callable[..., None]:
         own = list(signature(work).parameters.values())[1:]
 
-        def command(**given: Any) -> None:
+        def run(**given: Any) -> None:
             mine = {one.name: given.pop(one.name) for one in own}
-            with_results(
-                given["storage"], lambda results: work(Asked(results=results, **given), **mine)
-            )
+            with results_of(given["storage"]) as results:
+                work(Query(results=results, **given), **mine)
 
-        command.__name__, command.__doc__ = work.__name__, work.__doc__
+        run.__name__, run.__doc__ = work.__name__, work.__doc__
         parameters = [*own, *common]
         # Typer reads a command's options from these two.
-        command.__signature__ = signature(work).replace(parameters=parameters)  # pyright: ignore[reportFunctionMemberAccess]
-        command.__annotations__ = {one.name: one.annotation for one in parameters}
-        return app.command()(command)
+        run.__signature__ = signature(work).replace(parameters=parameters)  # pyright: ignore[reportFunctionMemberAccess]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return command(run)
 
     return decorate
-
-
-def _common(phase: str, current: bool) -> list[Parameter]:
-    options: dict[str, tuple[Any, Any]] = {
-        "storage": (Storage, DEFAULT_STORAGE),
-        "study": (Study, None),
-        "task": (Task, None),
-        "arm": (Arm, None),
-        "phase": (Phase, phase),
-        "current": (Current, current),
-        "where": (Where, None),
-        "style": (Format, None),
-        "sort": (Sort, None),
-        "limit": (Limit, None),
-        "columns": (Columns, None),
-        "only_changed": (OnlyChanged, False),
-        "out": (Out, None),
-        "overwrite": (Overwrite, False),
-    }
-    assert list(options) == [each.name for each in fields(Asked)][1:]
-    return [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        for name, (kind, default) in options.items()
-    ]

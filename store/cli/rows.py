@@ -9,19 +9,20 @@ import typer
 from store.cli.options import (
     DEFAULT_STORAGE,
     PAGE,
-    Asked,
     Format,
     Out,
     Overwrite,
+    Query,
     Storage,
-    app,
-    asking,
-    with_results,
+    command,
+    query_command,
+    results_of,
 )
-from store.errors import StoreError, nearest
+from store.errors import require_known
 from store.output import Table, clip, format_for, print_json, print_table, short, telling, write
 
 if TYPE_CHECKING:
+    from store.queries import Found
     from store.records import Run
     from store.results import Results
 
@@ -39,104 +40,86 @@ GroupBy = Annotated[
 Kind = Annotated[str, typer.Argument(help="runs, scores or curves.")]
 
 
-@asking()
-def runs(asked: Asked) -> None:
+@query_command()
+def runs(query: Query) -> None:
     """Print the runs; csv and json hold every field."""
-    _print_stream(asked, "runs")
+    _print_stream(query, "runs")
 
 
-@asking()
-def scores(asked: Asked, group_by: GroupBy = None) -> None:
+@query_command()
+def scores(query: Query, group_by: GroupBy = None) -> None:
     """Print the scores, with the options that vary; or their means."""
     if group_by is None:
-        _print_stream(asked, "scores")
+        _print_stream(query, "scores")
         return
     by = [name.strip() for name in group_by.split(",") if name.strip()]
-    chosen = asked.selection()
-    found = asked.results.summary(
-        by, where=chosen.where, phase=chosen.phase, current=chosen.current, **chosen.match
+    found = query.results.summary(by, **query.keywords())
+    rows, always = found.rows(), ("mean", "low", "high", "seeds")
+    full = {name for name in found.columns() if any(row[name] not in (None, 0) for row in rows)}
+    query.show(
+        rows, found.columns(), [name for name in found.columns() if name in {*full, *always}]
     )
-    rows = found.rows()
-    asked.show(rows, found.columns(), _without_empty(rows, found.columns()))
     warn_of_mixtures(rows)
 
 
-@asking()
-def curves(asked: Asked) -> None:
+@query_command()
+def curves(query: Query) -> None:
     """Print the points of training curves."""
-    _print_stream(asked, "curves")
+    _print_stream(query, "curves")
 
 
-@asking()
-def export(asked: Asked, kind: Kind) -> None:
+@query_command()
+def export(query: Query, kind: Kind) -> None:
     """Print all rows and columns, however many; csv by default."""
-    if kind not in KINDS:
-        raise StoreError(f"{kind!r} cannot be exported; {nearest(kind, KINDS)}")
-    _print_stream(asked, kind, "csv")
+    require_known(kind, KINDS, f"{kind!r} cannot be exported")
+    _print_stream(query, kind, "csv")
 
 
-def _print_stream(asked: Asked, kind: str, otherwise: str = "table") -> None:
-    from store.queries import RECORDS, Order
+def _print_stream(query: Query, kind: str, otherwise: str = "table") -> None:
+    from store.queries import SOURCES, Order
     from store.records import columns_of
 
-    style = asked.format(otherwise)
-    page = asked.limit
-    if page is None and style == "table" and asked.out is None:
+    style = query.format(otherwise)
+    page = query.limit
+    if page is None and style == "table" and query.out is None:
         page = PAGE + 1
-    extra = tuple(name for name in asked.names() if name not in columns_of(RECORDS[kind]))
-    order = Order(asked.sort, page, extra, asked.only_changed)
-    selection = asked.selection()
-    with asked.results.stream(kind, selection, order) as find:
+    own = columns_of(SOURCES[kind].record)
+    extra = tuple(name for name in query.names() if name not in own)
+    selection = query.selection()
+    order = Order(query.sort, page, extra, query.only_changed)
+    with query.results.stream(kind, selection, order) as find:
         found = find()
-        if style == "table" or asked.only_changed:
-            _print_page(asked, kind, style, found.columns, list(found.rows()))
+        if style == "table" or query.only_changed:
+            _print_page(query, kind, style, found)
         else:
             # What was found can be read once; a second reading finds it again.
             founds = chain([found], (find() for _ in repeat(None)))
-            table = Table(asked.names() or found.columns, lambda: next(founds).rows())
-            asked.write(table, style)
-    if style == "table":
-        _note_superseded(asked, kind)
+            table = Table(query.names() or found.columns, lambda: next(founds).rows())
+            query.write(table, style)
+    if style == "table" and not query.current:
+        left = query.results.count_superseded(kind, selection)
+        if left:
+            print(
+                f"{left} of these runs are superseded: the last call of their study did not ask "
+                "for them; --current leaves them out",
+                file=sys.stderr,
+            )
 
 
-def _print_page(
-    asked: Asked, kind: str, style: str, columns: list[str], rows: list[dict[str, Any]]
-) -> None:
-    more = asked.limit is None and asked.out is None and style == "table" and len(rows) > PAGE
+def _print_page(query: Query, kind: str, style: str, found: "Found") -> None:
+    rows, columns = list(found.rows()), found.columns
+    more = query.limit is None and query.out is None and style == "table" and len(rows) > PAGE
     kept = rows[:PAGE] if more else rows
-    wanted = asked.names() or (
-        [*RUN_TABLE, *columns[columns.index("provenance") + 1 :]]
-        if kind == "runs" and style == "table"
-        else columns
-    )
-    if asked.only_changed or (kind == "scores" and style == "table" and not asked.names()):
+    wanted = query.names() or columns
+    if not query.names() and kind == "runs" and style == "table":
+        wanted = [*RUN_TABLE, *columns[columns.index("provenance") + 1 :]]
+    if query.only_changed or (kind == "scores" and style == "table" and not query.names()):
         wanted = telling(kept, wanted)
-    asked.write(Table(wanted, lambda: kept), style)
+    query.write(Table(wanted, lambda: kept), style)
     if more:
         print(
             f"the first {PAGE} rows; --limit N shows more, --out FILE writes all", file=sys.stderr
         )
-
-
-def _note_superseded(asked: Asked, kind: str) -> None:
-    if asked.current:
-        return
-    left = asked.results.count_superseded(kind, asked.selection())
-    if left:
-        print(
-            f"{left} of these runs are superseded: the last call of their study did not ask for "
-            "them; --current leaves them out",
-            file=sys.stderr,
-        )
-
-
-def _without_empty(rows: list[dict[str, Any]], columns: list[str]) -> list[str]:
-    always = ("mean", "low", "high", "seeds")
-    return [
-        name
-        for name in columns
-        if name in always or any(row[name] not in (None, 0) for row in rows)
-    ]
 
 
 def warn_of_mixtures(rows: list[dict[str, Any]]) -> None:
@@ -153,27 +136,23 @@ def warn_of_mixtures(rows: list[dict[str, Any]]) -> None:
 Number = Annotated[int, typer.Argument(help="The id of a run.")]
 
 
-@app.command()
+@command
 def show(
     run: Number,
     storage: Storage = DEFAULT_STORAGE,
     style: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
 ) -> None:
     """Print all there is about one run."""
-
-    def work(results: "Results") -> None:
-        if style not in ("table", "json"):
-            raise StoreError(f"show has no format {style!r}; {nearest(style, ('table', 'json'))}")
+    with results_of(storage) as results:
+        require_known(style, ("table", "json"), f"show has no format {style!r}")
         report = _report(results, results.run(run))
         if style == "json":
             print_json([report])
         else:
             _print_report(report)
 
-    with_results(storage, work)
 
-
-@app.command()
+@command
 def diff(
     first: Number,
     second: Number,
@@ -183,22 +162,19 @@ def diff(
     ] = None,
 ) -> None:
     """Print in what two runs differ."""
+    from store.maintenance import differences
 
-    def work(results: "Results") -> None:
-        from store.maintenance import differences
-
+    with results_of(storage) as results:
         found = differences(results, results.run(first), results.run(second))
-        columns = ["part", "name", f"run {first}", f"run {second}"]
-        wanted = format_for(style, None)
-        rows = [dict(zip(columns, vars(one).values(), strict=True)) for one in found]
-        if wanted == "table":
-            rows = [{name: clip(value) for name, value in row.items()} for row in rows]
-        if rows or wanted != "table":
-            write(Table(columns, lambda: rows), wanted, None)
-        else:
-            print(f"runs {first} and {second} differ in nothing but their ids and times")
-
-    with_results(storage, work)
+    columns = ["part", "name", f"run {first}", f"run {second}"]
+    wanted = format_for(style, None)
+    rows = [dict(zip(columns, vars(one).values(), strict=True)) for one in found]
+    if wanted == "table":
+        rows = [{name: clip(value) for name, value in row.items()} for row in rows]
+    if rows or wanted != "table":
+        write(Table(columns, lambda: rows), wanted, None)
+    else:
+        print(f"runs {first} and {second} differ in nothing but their ids and times")
 
 
 def _report(results: "Results", run: "Run") -> dict[str, Any]:
@@ -229,10 +205,8 @@ def _report(results: "Results", run: "Run") -> dict[str, Any]:
 def _print_report(report: dict[str, Any]) -> None:
     from store.configs import flatten
 
-    mappings, tables = (
-        ("config", "provenance", "environment"),
-        ("source", "scores", "curves", "models"),
-    )
+    mappings = ("config", "provenance", "environment")
+    tables = ("source", "scores", "curves", "models")
     for name, value in report.items():
         if name not in (*mappings, *tables):
             print(f"{name}: {short(value)}")
@@ -247,7 +221,7 @@ def _print_report(report: dict[str, Any]) -> None:
             print_table(rows, list(rows[0]))
 
 
-@app.command()
+@command
 def studies(
     storage: Storage = DEFAULT_STORAGE,
     style: Format = None,
@@ -255,21 +229,17 @@ def studies(
     overwrite: Overwrite = False,
 ) -> None:
     """Print the studies, with their runs in each status."""
+    from store.records import STATUSES
 
-    def work(results: "Results") -> None:
-        from store.records import STATUSES
-
+    with results_of(storage) as results:
         counts, none = results.counts(), dict.fromkeys(STATUSES, 0)
+        # The first line of a description says the question.
         rows = [
-            {"study": name, **none, **counts.get(name, {}), "description": _first(description)}
-            for name, description in results.studies().items()
+            {
+                **{"study": name, **none, **counts.get(name, {})},
+                "description": text and text.strip().partition("\n")[0],
+            }
+            for name, text in results.studies().items()
         ]
-        table = Table(["study", *STATUSES, "description"], lambda: rows)
-        write(table, format_for(style, out), out, overwrite)
-
-    with_results(storage, work)
-
-
-def _first(text: str | None) -> str | None:
-    """The first line of a description, which says the question."""
-    return None if text is None else text.strip().partition("\n")[0]
+    table = Table(["study", *STATUSES, "description"], lambda: rows)
+    write(table, format_for(style, out), out, overwrite)

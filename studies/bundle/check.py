@@ -17,7 +17,7 @@ from studies.experiment.plan import latest_plan
 from studies.report.files import check_numbers
 
 NEEDED = ("study", "plan", "database", "frozen")
-"""What the plan of a bundle says."""
+"""The keys of the plan of a bundle."""
 
 
 def check_bundle(folder: Path) -> list[str]:
@@ -38,7 +38,7 @@ def check_bundle(folder: Path) -> list[str]:
 
 
 def _plan_told() -> dict[str, Any]:
-    """What the plan of the bundle at hand says.
+    """The plan of the bundle in the current folder.
 
     Raises:
         StoreError: If it is no such plan.

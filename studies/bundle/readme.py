@@ -90,7 +90,7 @@ def text_of(
 
 
 def _plans(frozen: Sequence["Frozen"]) -> str:
-    """What was fixed, when, and whether results were there by then."""
+    """The frozen plans: their times, and whether results preceded them."""
     if not frozen:
         return "No plan was frozen, so every verdict is exploratory."
     return "\n".join(

@@ -26,10 +26,12 @@ from studies.exit_codes import INTERRUPTED, WORK_FAILED
 from studies.experiment.study import Study
 
 if TYPE_CHECKING:
-    from store.records import Run
+    from store.ledger import Ledger
+    from store.records import Claim, Run
     from studies.experiment.draft import Draft
     from studies.experiment.load import Typed
     from studies.experiment.plan import Plan
+    from studies.training.settings import RunConfig
 
 LEASE_SECONDS = 3600.0
 THREADS = 1
@@ -116,7 +118,7 @@ def _typed(
     plugins: Sequence[str],
     assignments: Sequence[str],
 ) -> "Typed":
-    """What was typed, as any study takes it; the file of an encoder is read here."""
+    """The options as any study takes them; the file of an encoder is read here."""
     from registry.yaml_file import read_yaml
     from studies.experiment.load import Typed
     from studies.experiment.overlays import ROOTS
@@ -134,7 +136,7 @@ def _typed(
 
 
 def _read_at_an_end(draft: "Draft") -> list[str]:
-    """What lets a causal encoder see what it answers, and any give one answer a sequence."""
+    """The settings by which a causal encoder sees its whole input, and any gives one answer."""
     from registry.choices import build_mask
 
     config = draft.config(draft.cells()[0])
@@ -152,24 +154,36 @@ def _per_token(config: Any) -> bool:
 
 def _done(draft: "Draft", plan: "Plan", storage: str, device: str) -> "Run":
     """Do the run in this process, anew if it was done before, and store it."""
-    import torch
-
-    from registry.build import threads
     from store.database import make_engine
     from store.ledger import Ledger
-    from store.provenance import environment_facts, git_facts
-    from store.records import FINISHED
-    from studies.execution.worker import is_alive, this_process
-    from studies.training.execute import device_facts, device_named, execute
-    from studies.training.outcome import Outcome
+    from studies.execution.worker import this_process
+    from studies.training.execute import device_named
 
     chosen: Any = device_named(device)
     ledger = Ledger.create(storage)
+    ids = _planned(plan, ledger, chosen)
+    claim = ledger.claim(this_process(), ids, LEASE_SECONDS)
+    if claim is None:
+        raise WorkerError("another process is checking this model; wait for it to end")
+    _finish(claim, draft.config(plan.cells()[0]), ledger, chosen)
+    make_engine(storage, readonly=True).dispose()
+    [run] = ledger.runs(ids)
+    return run
+
+
+def _planned(plan: "Plan", ledger: "Ledger", device: str) -> list[int]:
+    """Plan the run, new or not, with the source and the environment of now."""
+    from store.provenance import environment_facts, git_facts
+    from store.records import FINISHED
+    from studies.execution.worker import is_alive
+    from studies.training.execute import device_facts
+
     ledger.describe_study(plan.study, plan.text)
     ledger.keep_plan(plan.study, plan.to_data())
-    facts = {"torch": device_facts(chosen), "threads": THREADS}
-    number = ledger.environment(environment_facts(facts))
-    noted = {"git": git_facts(Path(__file__).parent), "device": chosen, "command": sys.argv[1:]}
+    number = ledger.environment(
+        environment_facts({"torch": device_facts(device), "threads": THREADS})
+    )
+    noted = {"git": git_facts(Path(__file__).parent), "device": device, "command": sys.argv[1:]}
     [cell] = plan.cells()
     planned = [
         replace(run, environment_id=number, provenance={**noted, **run.provenance})
@@ -178,14 +192,24 @@ def _done(draft: "Draft", plan: "Plan", storage: str, device: str) -> "Run":
     ids = ledger.plan(planned)
     ledger.recover(ids, is_alive)
     ledger.reset(ids, FINISHED)
-    # Once more, so that a run that is done anew carries the source and environment of now.
-    ledger.plan(planned)
-    claim = ledger.claim(this_process(), ids, LEASE_SECONDS)
-    if claim is None:
-        raise WorkerError("another process is checking this model; wait for it to end")
+    return ledger.plan(planned)
+
+
+def _finish(claim: "Claim", config: "RunConfig", ledger: "Ledger", device: str) -> None:
+    """Do a claimed run and store its outcome; building the model may fail.
+
+    Raises:
+        WorkerError: If the model cannot be built.
+    """
+    import torch
+
+    from registry.build import threads
+    from studies.training.execute import execute
+    from studies.training.outcome import Outcome
+
     try:
         with threads(THREADS):
-            outcome = execute(draft.config(cell), claim.run.seed, torch.device(chosen), _counting())
+            outcome = execute(config, claim.run.seed, torch.device(device), _counting())
     except KeyboardInterrupt:
         ledger.release(claim)
         raise typer.Exit(INTERRUPTED) from None
@@ -194,9 +218,6 @@ def _done(draft: "Draft", plan: "Plan", storage: str, device: str) -> "Run":
         ledger.finish(claim, **Outcome("failed", reason).columns())
         raise WorkerError(reason) from error
     ledger.finish(claim, **outcome.columns())
-    make_engine(storage, readonly=True).dispose()
-    [run] = ledger.runs(ids)
-    return run
 
 
 def _counting() -> Callable[[], None]:

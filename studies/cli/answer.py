@@ -1,4 +1,4 @@
-"""What is printed at the end of a call: notes, verdicts, tables, what failed."""
+"""The ending of a call: notes, verdicts, tables, failed runs."""
 
 import sys
 from contextlib import closing
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from store.records import Run
 
 FEW = 5
-"""So many failed runs are told one by one."""
+"""Number of failed runs to name one by one."""
 
 
 def show_answer(study: Study, plan: Plan, call: Call) -> list[Verdict]:
@@ -34,12 +34,12 @@ def show_answer(study: Study, plan: Plan, call: Call) -> list[Verdict]:
     """
     with closing(Results(call.storage)) as results:
         stored = StoredRuns(plan, results)
-        _tell_notes(plan, stored, call)
+        _print_notes(plan, stored, call)
         kept, found = kept_for(plan, results), gather(plan, results)
         frozen = Frozen((), ()) if kept is None else frozen_for(plan, kept)
         cells = plan.cells()
         runs = [run for cell in cells for run in (*stored.tuning(cell), *stored.final(cell))]
-    judged = _tell_results(study, found, frozen)
+    judged = _print_results(study, found, frozen)
     print(f"\n{len(runs)} runs in {call.storage}; `python -m store scores` queries them.")
     if call.report is not None:
         from studies.report.files import make_report
@@ -49,7 +49,7 @@ def show_answer(study: Study, plan: Plan, call: Call) -> list[Verdict]:
     return judged
 
 
-def _tell_notes(plan: Plan, stored: StoredRuns, call: Call) -> None:
+def _print_notes(plan: Plan, stored: StoredRuns, call: Call) -> None:
     """Say on standard error what a reader of the answer must know, and how it is mended."""
     for arm, run_ids in changed(plan, stored).items():
         print(
@@ -68,7 +68,7 @@ def _tell_notes(plan: Plan, stored: StoredRuns, call: Call) -> None:
         )
 
 
-def _tell_results(study: Study, results: StudyResults, frozen: Frozen) -> list[Verdict]:
+def _print_results(study: Study, results: StudyResults, frozen: Frozen) -> list[Verdict]:
     # Away from a terminal nobody folds lines, and a table must not be cut.
     console = Console() if sys.stdout.isatty() else Console(width=200)
     judged = verdicts(results, frozen)

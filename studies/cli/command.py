@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from studies.experiment.draft import Draft
 
 
-def _unheard(verdicts: "Sequence[Verdict]") -> None:
+def _ignore_verdicts(verdicts: "Sequence[Verdict]") -> None:
     return None
 
 
 def command(
-    study: Study, hear: "Callable[[Sequence[Verdict]], None]" = _unheard
+    study: Study, on_verdicts: "Callable[[Sequence[Verdict]], None]" = _ignore_verdicts
 ) -> Callable[..., None]:
-    """The command of a study; `hear` is told its verdicts, besides printing them."""
-    app = application(study, hear)
+    """The command of a study; `on_verdicts` is told its verdicts, besides printing them."""
+    app = application(study, on_verdicts)
 
     def run(words: Sequence[str] | None = None) -> None:
         app(words, prog_name=study.program)
@@ -43,7 +43,7 @@ def command(
     return run
 
 
-def _along(study: Study, axis: str | None) -> Study:
+def _select_axis(study: Study, axis: str | None) -> Study:
     """The study of an axis, or the study itself."""
     if axis is None:
         return study
@@ -69,7 +69,7 @@ def _names(arms: str | None) -> list[str] | None:
 
 
 def _run(draft: "Draft", call: "Call") -> "list[Verdict]":
-    """Do what is missing of a study, and print its answer."""
+    """Do the missing runs of a study and print its answer."""
     from studies.cli.answer import show_answer
     from studies.execution.running import run
     from studies.training.execute import device_named
@@ -83,7 +83,7 @@ def _run(draft: "Draft", call: "Call") -> "list[Verdict]":
 
 
 def application(
-    study: Study, hear: "Callable[[Sequence[Verdict]], None]" = _unheard
+    study: Study, on_verdicts: "Callable[[Sequence[Verdict]], None]" = _ignore_verdicts
 ) -> typer.Typer:
     """The options of a study, and what they do."""
     app = new_app()
@@ -127,7 +127,7 @@ def application(
         from studies.experiment.load import Typed, load_draft
 
         with errors():
-            chosen = _along(study, axis)
+            chosen = _select_axis(study, axis)
             used = (*chosen.plugins, *(plugins or []))
             call = Call(storage, device, workers, threads, used, rerun or [], report, save_models)
             options = {"only": _names(arms), "seeds": seeds}
@@ -139,7 +139,7 @@ def application(
             elif plan:
                 preview(draft, storage, workers, rerun or [])
             else:
-                hear(_run(draft, call))
+                on_verdicts(_run(draft, call))
 
     return app
 

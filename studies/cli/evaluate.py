@@ -161,7 +161,7 @@ def _score(runs: Sequence["Run"], asked: "Asked", storage: str) -> None:
 
 
 def _outcome(length: int, added: "Added") -> str:
-    """What came of one length: numbers, or why there are no new ones."""
+    """The result at one length: numbers, or why there are no new ones."""
     if length in added.known:
         count = added.known[length]
         return f"already stored ({f'{count} answers' if count else 'not applicable'})"

@@ -68,8 +68,8 @@ def run(
 
 
 def is_module(name: str) -> bool:
-    """Is this study one of our modules, or an axis of one?"""
-    module = _module(name)
+    """Return whether a study is one of our modules, or an axis of one."""
+    module = f"studies.{name.partition('.')[0]}"
     if not name.partition(".")[0].isidentifier() or importlib.util.find_spec(module) is None:
         return False
     return hasattr(importlib.import_module(module), "STUDY")
@@ -92,11 +92,6 @@ def refuse_our_name(study: "Study") -> None:
     if is_module(name) or name in RECIPES.names() or name in published.names():
         rule = f"{name!r} is the name of a study that comes with the sandbox; take another"
         raise ConfigError([Problem("name", rule, name, file=str(file))])
-
-
-def _module(name: str) -> str:
-    # What follows a dot is an axis of the study, which is among its words.
-    return f"studies.{name.partition('.')[0]}"
 
 
 @recipes_app.command(help=help_text(RECIPES), context_settings=THEN_OF_STUDY)
@@ -199,7 +194,9 @@ def published(
 ) -> None:
     if table is not None:
         with errors():
-            study = _study_of(table, rows, form)
+            from studies.published.study import study_of
+
+            study = study_of(table, rows and [row.strip() for row in rows.split(",")], form)
         command(study)(words or [])
     elif words and {"--help", "-h"} & set(words):
         parser = typer.main.get_command(published_app)
@@ -208,19 +205,6 @@ def published(
         fail("--table NAME is required; without any options the tables are listed", BAD_INPUT)
     else:
         _list_tables()
-
-
-def typed_table(words: Sequence[str]) -> "tuple[Study, list[str]]":
-    """The study of a published table that these words name, and the words about its runs."""
-    parser = typer.main.get_command(published_app)
-    typed = parser.make_context("studies.published", list(words)).params
-    return _study_of(typed["table"], typed["rows"], typed["form"]), typed["words"] or []
-
-
-def _study_of(table: str, rows: str | None, form: str) -> "Study":
-    from studies.published.study import study_of
-
-    return study_of(table, rows and [row.strip() for row in rows.split(",")], form)
 
 
 def _list_tables() -> None:

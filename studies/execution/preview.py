@@ -24,7 +24,7 @@ from studies.experiment.resolve import resolve
 from studies.experiment.tune import in_words
 
 LEVEL = 0.95
-"""Of the intervals and tests of a family."""
+"""The level of the intervals and tests of a family."""
 
 
 def describe(draft: Draft) -> None:
@@ -91,7 +91,7 @@ def _protocol(plan: Plan) -> Iterator[str]:
 
 
 def _settings(draft: Draft) -> list[str]:
-    """What is shared by all runs, without what is left at its default."""
+    """The shared settings that are not at their defaults."""
     kept = without_defaults(draft.settings)
     for key in ("hypotheses", "explored"):
         kept.get("study", {}).pop(key, None)
@@ -191,7 +191,7 @@ def _table(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
 
 
 def _announced(plan: Plan, storage: str) -> int:
-    """How many claims were frozen together, whichever of them this call asks; 0 if none were."""
+    """The size of the frozen family; 0 if nothing is frozen."""
     if not exists(storage):
         return 0
     with closing(Results(storage)) as results:
@@ -200,7 +200,7 @@ def _announced(plan: Plan, storage: str) -> int:
 
 
 def _too_few(plan: Plan, announced: int) -> Iterator[str]:
-    """What so few seeds cannot decide, whatever they come to."""
+    """The claims that so few seeds cannot decide, whatever their scores."""
     seeds = plan.protocol.seeds
     for primary, together in ((True, announced), (False, 0)):
         claims = [one for one in plan.claims if one.primary is primary and not one.unasked]
@@ -216,7 +216,7 @@ def _too_few(plan: Plan, announced: int) -> Iterator[str]:
 
 
 def _in_all(total: int, left: int, unknown: int, span: str, workers: int) -> str:
-    """How much is left to do, and how long it takes as far as that is known."""
+    """The runs left to do, and their time as far as it is known."""
     told = f"{total} runs: {total - left} stored, {left} to be done"
     noun = "worker" if workers == 1 else "workers"
     if unknown == left:

@@ -25,7 +25,7 @@ SIGNS = {
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a study stands.
+    """The state of a study at work.
 
     `steps` counts the training steps done in this call, `steps_left` those still to be done; None
     where a run to be done has no steps to count.
@@ -40,11 +40,11 @@ class Progress:
 
     @property
     def finished(self) -> int:
-        """How many runs are over, in this call or before."""
+        """The number of runs that have ended, in this call or before."""
         return self.count("done", "diverged", "failed", "not_applicable")
 
     def count(self, *statuses: str) -> int:
-        """How many runs are in one of these statuses."""
+        """The number of runs in these statuses."""
         groups = [*self.tuning.values(), *self.confirming.values()]
         return sum(status in statuses for group in groups for status in group)
 

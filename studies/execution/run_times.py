@@ -1,4 +1,4 @@
-"""How long a run takes: timed here where it trains, else as long as stored ones took."""
+"""The time of a run: measured here if it trains, else that of stored runs."""
 
 import time
 from collections.abc import Mapping
@@ -73,9 +73,9 @@ def _of_stored(cell: Cell, finished: "list[Run]") -> RunTime | None:
 
 
 STEPS = 4
-"""So many steps are timed after one that is not, since the first is slower."""
+"""Number of timed steps, after a first one that is slower."""
 ROWS = 8
-"""So many sequences are scored to time the scoring."""
+"""Number of sequences to time scoring with."""
 
 
 class Estimate:
@@ -102,7 +102,7 @@ class Estimate:
 
 
 def _make(config: RunConfig) -> list[Any]:
-    """What decides how fast a model is; how many symbols there are hardly does."""
+    """The part of a config that decides about speed; the number of symbols hardly does."""
     sizes = ("vocab_size", "n_classes")
     given = {} if config.encoder is None else dict(config.encoder)
     encoder = {key: value for key, value in given.items() if key not in sizes}
@@ -136,7 +136,7 @@ def _timed(config: RunConfig) -> tuple[float, float]:
 
 
 def _training(model: torch.nn.Module, config: RunConfig) -> float:
-    """Of gradients at the mean length; an optimizer, whose step is cheap, is slow to import."""
+    """Seconds per token at the mean length; the optimizer, slow to import, is left out."""
     task, times = task_of(config.task), [0.0]
     mean = round(sum(trained_lengths(task, config.training)) / 2)
     drawn, positions = (torch.Generator().manual_seed(0) for _ in range(2))

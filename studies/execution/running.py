@@ -40,7 +40,7 @@ class Terminated(BaseException):
 
 @dataclass(frozen=True)
 class Call:
-    """How the runs of one call are done: where they are stored, who does them, what is kept."""
+    """The options of a call: database, workers, device, what to keep."""
 
     storage: str
     device: str = "cpu"
@@ -64,7 +64,7 @@ class Call:
 
 
 def run(draft: Draft, call: Call) -> Plan:
-    """Do what is missing of a study; return its plan, with all arms that its search added.
+    """Do the missing runs of a study; return its plan, with all arms that its search added.
 
     A study that is stored as it is asked for is left as it is: nothing is written.
     """
@@ -90,7 +90,7 @@ def stored_plan(storage: str, study: str) -> Plan | None:
 
 
 def _is_done(plan: Plan, storage: str) -> bool:
-    """Is this, or what its search made of it, the plan of the latest call, and all of it done?"""
+    """Return whether this is the plan of the latest call, and all its runs are done."""
     latest = stored_plan(storage, plan.study)
     if latest is None or not plan.is_part_of(latest):
         return False
@@ -100,7 +100,7 @@ def _is_done(plan: Plan, storage: str) -> bool:
 
 
 class _Work:
-    """What a call shares while its plan grows: the ledger, and Optuna's mirror once it is used."""
+    """The ledger, and Optuna's mirror once it is needed, of a call whose plan may grow."""
 
     def __init__(self, call: Call, ledger: Ledger) -> None:
         self.call, self.ledger = call, ledger
@@ -109,7 +109,7 @@ class _Work:
     def do(self, plan: Plan, study: Study) -> None:
         """Plan the runs of a plan, and do those that are missing."""
         call = self.call
-        tell_namesake(study, self.ledger.describe_study(plan.study, plan.text))
+        warn_of_namesake(study, self.ledger.describe_study(plan.study, plan.text))
         self.trials = self.trials or Trials(call.storage)
         scheduler = Scheduler(plan, self.ledger, self.trials, self._origin(study))
         scheduler.recover([arm for arm in call.rerun if arm in plan.arms])
@@ -124,22 +124,22 @@ class _Work:
         return Origin(
             self.ledger.environment(environment_facts(facts)),
             {
-                "command": words_of(study),
+                "command": arguments_of(study),
                 "git": git_facts(Path(__file__).parent),
                 "device": self.call.device,
             },
         )
 
 
-def words_of(study: Study) -> list[str]:
-    """What was typed for a study, as a reader is told; one of several is called by its name."""
+def arguments_of(study: Study) -> list[str]:
+    """The command-line arguments of a study; one of several studies is named in them."""
     words = sys.argv[1:]
     if study.called and words and not words[0].startswith("-"):
         return [study.name, *words[1:]]
     return words
 
 
-def tell_namesake(study: Study, before: str | None) -> None:
+def warn_of_namesake(study: Study, before: str | None) -> None:
     """Say so where the database holds a study of this name that asked something else."""
     asked, asks = (_first_line(text) for text in (before or "", study.text))
     if asked and asked != asks:
@@ -219,7 +219,7 @@ def changed(plan: Plan, stored: StoredRuns) -> dict[str, list[int]]:
 
 
 def unsaved(plan: Plan, stored: StoredRuns) -> Mapping[str, int]:
-    """How many finished runs of each arm have no saved weights."""
+    """The number of finished runs of each arm without saved weights."""
     saved = {one.run_id for one in stored.results.models(study=plan.study)}
     done: Iterable[Run] = (run for cell in plan.cells() for run in stored.final(cell))
     return Counter(run.arm for run in done if run.status == "done" and run.id not in saved)

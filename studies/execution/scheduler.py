@@ -27,7 +27,7 @@ RECOVER_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Origin:
-    """Where runs are planned from: the machine, and what is noted with each run."""
+    """The machine that plans runs, and the provenance noted with each."""
 
     environment_id: int | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -156,7 +156,7 @@ class Scheduler:
         return chosen
 
     def tried(self, cells: Sequence[Cell]) -> dict[Cell, list[Tried]]:
-        """What tuning tried for each cell, setting by setting; nothing where nothing is tuned."""
+        """The settings tried for each cell, in order; none where nothing is tuned."""
         numbers = [number for cell in cells for number in self.tuning[cell]]
         runs = {run.id: run for run in self.ledger.runs(numbers)}
         nlls = self._nlls([run.id for run in runs.values() if run.status == "done"])
@@ -168,15 +168,15 @@ class Scheduler:
         return found
 
     def unfinished(self) -> bool:
-        """Is anything of the plan still to be done?"""
+        """Return whether runs of the plan remain to be done."""
         return any(status not in FINISHED for status in self.advance().values())
 
     def finished(self) -> int:
-        """How many runs are over."""
+        """The number of runs that have ended."""
         return sum(one in FINISHED for one in self.ledger.statuses(self.ids()).values())
 
     def expected(self) -> int:
-        """How many runs the plan has in all, as far as it is known."""
+        """The number of runs of the plan, as far as it is known."""
         lost = [cell for cell, chosen in self.chosen.items() if chosen.setting is None]
         cells = len(self.tuning) - len(lost)
         return len(_flat(self.tuning)) + cells * self.plan.protocol.seeds
@@ -210,7 +210,7 @@ class Scheduler:
             self.reconcile()
 
     def _capacity(self) -> int:
-        """How many runs there can be, whatever tuning finds."""
+        """The largest possible number of runs."""
         return len(_flat(self.tuning)) + len(self.tuning) * self.plan.protocol.seeds
 
     def _replace_dead(self, pool: WorkerPool) -> None:

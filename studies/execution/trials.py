@@ -179,7 +179,7 @@ class Trials:
 
 
 def setting_of(run: "Run") -> dict[str, Any]:
-    """What tuning tries in a run: dotted keys with values."""
+    """The setting of a tuning run: dotted keys with values."""
     return run.provenance.get("setting") or {RATE: run.config["training"]["learning_rate"]}
 
 
@@ -192,7 +192,7 @@ def params_of(run: "Run") -> dict[str, Any]:
 
 
 def distributions_of(run: "Run") -> dict[str, Any]:
-    """Where the values of a run's setting come from; the choices of a text are those tried."""
+    """The distributions of a run's setting; the choices of a text are the values tried."""
     from optuna.distributions import (
         CategoricalDistribution,
         FloatDistribution,

@@ -29,7 +29,7 @@ class Stopped(BaseException):
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker is told: the database, the plug-ins, where to compute, what to keep."""
+    """The settings of a worker: database, plug-ins, device, what to keep."""
 
     url: str
     plugins: tuple[str, ...]
@@ -41,7 +41,7 @@ class Job:
 
 @dataclass
 class SharedProgress:
-    """What parent and workers share: the ids of the runs, and the steps that each worker did.
+    """The memory that parent and workers share: ids of runs, and steps done by each worker.
 
     `at_hand` are those of the run that a worker is at.
     """
@@ -74,15 +74,23 @@ class SharedProgress:
 
 
 def work(job: Job, shared: SharedProgress, slot: int) -> None:
-    """Do runs until they are told to end; the entry point of a worker process."""
+    """Do runs until asked to stop; the entry point of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    worker = _Worker(job, shared, slot)
+    worker = Worker(job, shared, slot)
     signal.signal(signal.SIGTERM, worker.stop)
     with suppress(Stopped):
         worker.loop()
 
 
-class _Worker:
+class Worker:
+    """A worker: claims published runs one after another, and does them.
+
+    Args:
+        job: Its settings.
+        shared: The memory shared with the parent.
+        slot: Its place there.
+    """
+
     def __init__(self, job: Job, shared: SharedProgress, slot: int) -> None:
         self.job, self.shared, self.slot = job, shared, slot
         self.name = this_process()
@@ -207,7 +215,7 @@ def this_process() -> str:
 
 
 def is_alive(worker: str) -> bool:
-    """Is this worker still there? One on another machine is taken to be: its lease decides."""
+    """Return whether a worker is alive; on another machine, where only its lease decides, True."""
     host, _, rest = worker.partition("/")
     if host != platform.node():
         return True

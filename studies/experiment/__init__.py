@@ -1,4 +1,4 @@
-"""What a study asks: its arms, what is claimed about them, and the runs that it takes to tell.
+"""Experiments: arms, claims, and the plan of runs that decides them.
 
 A `study` has a `protocol` per budget. `gathering` puts together what was typed and written, `plan`
 makes runs of it, `checking`, `contrasts` and `matching` refuse what could not be trusted,

@@ -7,7 +7,7 @@ from typing import Any
 
 from registry.errors import ConfigError, Problem, UnknownNameError
 from registry.yaml_file import parse_yaml
-from studies.experiment.overlays import each_told, merge, name_of, nested, refuse_other_roots
+from studies.experiment.overlays import merge, name_of, nested, read_each, refuse_other_roots
 
 TIMES = " × "
 
@@ -30,7 +30,7 @@ class Arm:
     levels: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def over(self, variables: Sequence[str]) -> dict[str, Any]:
-        """What the arm changes, under the roots of a config.
+        """The changes of the arm, under the roots of a config.
 
         Raises:
             ConfigError: If the arm is a bare value and the study has not exactly one variable.
@@ -65,7 +65,7 @@ def read_arms(given: Any) -> tuple[Arm, ...]:
         raise ConfigError([Problem("", rule, given)])
     if given == []:
         raise ConfigError([Problem("", "at least one is needed; got none", given)])
-    arms = each_told(_arm_of, [one for item in given for one in _apart(item)])
+    arms = read_each(_arm_of, [one for item in given for one in _apart(item)])
     names = [arm.name for arm in arms]
     odd = [name for name in names if not name.strip() or "\n" in name]
     if odd:
@@ -120,7 +120,7 @@ def read_factors(given: Any) -> dict[str, dict[str, Any]]:
     if not isinstance(given, Mapping):
         rule = f"factors map dotted keys to lists of levels; got {given!r}"
         raise ConfigError([Problem("", rule, given)])
-    return dict(each_told(_factor_of, given.items()))
+    return dict(read_each(_factor_of, given.items()))
 
 
 def _factor_of(factor: tuple[Any, Any]) -> tuple[str, dict[str, Any]]:

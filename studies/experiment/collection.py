@@ -69,6 +69,6 @@ class Collection:
 
 
 def _over(quick: "Budget", changes: Mapping[str, Any], about: str) -> "Budget":
-    from studies.experiment.overrides import lay_over
+    from studies.experiment.overrides import merge_settings
 
-    return replace(quick, about=about, settings=lay_over(quick.settings, changes))
+    return replace(quick, about=about, settings=merge_settings(quick.settings, changes))

@@ -19,7 +19,7 @@ def asked(draft: Draft) -> list[Hypothesis]:
 
 
 def why_not_asked(draft: Draft, claim: Hypothesis) -> str:
-    """Why a call cannot decide a hypothesis, or ""."""
+    """The reason why a call cannot decide a hypothesis, or ""."""
     arms = [arm for arm in claim.arms if arm not in draft.arms]
     if arms:
         return f"no arm {arms[0]!r} in this call; its arms: {', '.join(draft.arms)}"
@@ -98,7 +98,7 @@ def beside(draft: Draft, claim: Hypothesis) -> list[Difference]:
 
 
 def contrast_problems(draft: Draft) -> list[Problem]:
-    """What is wrong with the contrasts: more than one thing changes, or nothing."""
+    """The problems of contrasts in which several things change, or nothing."""
     problems: list[Problem] = []
     for claim in asked(draft):
         key = f"study.hypotheses ({claim.name})"

@@ -14,7 +14,7 @@ from studies.experiment.arms import Arm, select
 from studies.experiment.match import COUNTED, costly, matched, turn
 from studies.experiment.overlays import PLAIN, nested, not_a_mapping
 from studies.experiment.plan import Cell
-from studies.experiment.settings import Panel, Setting, Settings, laid_over
+from studies.experiment.settings import Panel, Setting, Settings, merge_all
 from studies.experiment.study import Study
 from studies.training.settings import RunConfig, check_run, task_of
 
@@ -76,7 +76,7 @@ class Draft:
         ]
 
     def is_on(self, panel: int, arm: str) -> bool:
-        """Is an arm for this panel?"""
+        """Return whether a panel is for an arm."""
         names = self.settings.study.panels[panel].arms
         return names is None or arm in names
 
@@ -127,7 +127,7 @@ class Draft:
         return named or (declared[0].name if declared else next(iter(self.arms)))
 
     def _knob(self, cell: Cell, setting: Setting) -> dict[str, Any]:
-        """What matching lays over a cell at a setting of tuning: the knob at its value, or nothing.
+        """The overlay by which matching adjusts a cell at a setting; empty if it does not.
 
         Raises:
             ConfigError: If the arm or the reference is no valid config, or cannot be matched.
@@ -152,22 +152,22 @@ class Draft:
         return turn(one, match.knob, self.knobs[key])
 
     def roots(self, cell: Cell, setting: Setting) -> dict[str, Any]:
-        """What a cell's runs are made of at a setting, before it is checked."""
+        """The config of a cell's runs at a setting, before it is checked."""
         arm = self.arm(cell.arm).over(self.study.variables)
-        data = laid_over(self.settings.shared(), self.panel(cell).overlay(), arm, nested(setting))
+        data = merge_all(self.settings.shared(), self.panel(cell).overlay(), arm, nested(setting))
         wrong = [not_a_mapping(root, data.get(root, {})) for root in PLAIN]
         if any(wrong):
             raise ConfigError(one for one in wrong if one)
         if data.get("model") is not None or (data.get("perform") and not data["encoder"]):
             del data["encoder"]
         if "encoder" in data and data.get("task") is not None:
-            told = _told_by_task(data["task"])
+            told = _set_by_task(data["task"])
             # An arm or a panel may read the answer elsewhere; sizes are the task's alone.
             data["encoder"] = {"readout": told.pop("readout"), **data["encoder"], **told}
         return dict(self.study.complete(data))
 
 
-def _told_by_task(task: Any) -> dict[str, Any]:
+def _set_by_task(task: Any) -> dict[str, Any]:
     """The keys of an encoder that its task decides."""
     from registry.choices import resolve
 

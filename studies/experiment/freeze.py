@@ -23,11 +23,11 @@ SELECTION = {
     "middle": "of the settings whose mean validation nll at trained lengths is as good as the "
     "lowest, the one nearest to the middle of the list",
 }
-"""How a setting is chosen, in words."""
+"""The rules of choosing a setting, in words."""
 
 
 def protocol_of(draft: Draft) -> dict[str, Any]:
-    """What is frozen: the question, who is compared with whom, on what, and by how many seeds.
+    """The protocol to freeze: question, arms, tasks, hypotheses and number of seeds.
 
     `frame` and `panels` are fingerprints of the rest: with another one, runs are other runs. They
     leave out what is as by default, as the identity of a run does, so that a new setting with its
@@ -78,7 +78,7 @@ def freeze(plan: Plan, ledger: "Ledger", results: "Results", run_ids: Sequence[i
 
 
 def frozen_for(plan: Plan, kept: "Kept") -> Frozen:
-    """What the kept protocol fixed for this plan: nothing, where runs had begun before it.
+    """The family and seeds that a stored protocol fixed for this plan; empty if runs preceded it.
 
     Nor is anything fixed for a call with fewer seeds than were announced. A call for a part of the
     arms or panels judges its claims as members of the whole family.

@@ -1,4 +1,4 @@
-"""What a study claims, in a form that numbers can decide."""
+"""Hypotheses in a form that numbers can decide."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 Direction = Literal["greater", "less", "different", "same"]
 SIGNS = {"greater": ">", "less": "<", "different": "≠", "same": "≈"}
-"""How each direction is written between two arms."""
+"""The sign of each direction, as written between two arms."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Hypothesis:
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """What the mean of each arm counts in the effect."""
+        """The weight of the mean of each arm in the effect."""
         return (1.0, -1.0) if self.than is None else (1.0, -1.0, -1.0, 1.0)
 
 
@@ -79,7 +79,7 @@ LARGEST_FAMILY = 6
 
 @dataclass(frozen=True)
 class Frozen:
-    """What a study fixed before its first confirming run.
+    """The part of a protocol that is fixed before the first confirming run.
 
     Args:
         hypotheses: The family of primary contrasts.
@@ -108,7 +108,7 @@ class Frozen:
 
     @property
     def family(self) -> int:
-        """How many contrasts share the error, whichever of them a call asks."""
+        """The number of contrasts that share the error rate, asked in this call or not."""
         return max(self.announced, len(self.hypotheses))
 
     def primary(self, hypotheses: Iterable[Hypothesis]) -> list[Hypothesis]:

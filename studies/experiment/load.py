@@ -8,17 +8,17 @@ from typing import Any
 from registry.errors import ConfigError, Problem, UnknownNameError
 from registry.plugins import Plugin, load
 from studies.experiment.draft import Draft
-from studies.experiment.overrides import as_written, try_to_gather
+from studies.experiment.overrides import at_origin, resolve_settings
 from studies.experiment.study import Study
-from studies.experiment.validate import draft_problems, never_asked
+from studies.experiment.validate import draft_problems, unanswerable_claims
 
 OF_ARMS = "study.arms", "--arms"
-"""How the keys of what is wrong with one arm begin."""
+"""The keys of problems of a single arm."""
 
 
 @dataclass(frozen=True)
 class Typed:
-    """What was typed about a study.
+    """The options that a study is called with.
 
     Args:
         budget: The name of a budget; None: the default one.
@@ -48,7 +48,7 @@ def load_draft(study: Study, typed: Typed) -> Draft:
     plugins = [_loaded(plugin, study) for plugin in (*study.plugins, *typed.plugins)]
     options = {key: value for key, value in typed.options.items() if value is not None}
     own = study.budgets[budget]
-    found = try_to_gather(own.settings, typed.config, typed.assignments, options, own.layers)
+    found = resolve_settings(own.settings, typed.config, typed.assignments, options, own.layers)
     problems = [*found.problems, *_of_other_budgets(study, budget)]
     if found.settings is None:
         raise ConfigError(problems)
@@ -60,10 +60,10 @@ def load_draft(study: Study, typed: Typed) -> Draft:
         tuple(vars(plugin) for plugin in plugins),
         {use: str(file.resolve()) for use, file in files.items() if file is not None},
     )
-    further = draft_problems(draft) + never_asked(draft, budget)
+    further = draft_problems(draft) + unanswerable_claims(draft, budget)
     # A rule may seem broken for what was left out; what an arm says, and names, are wrong anyway.
     problems += [
-        as_written(one, found.layers)
+        at_origin(one, found.layers)
         for one in further
         if not found.problems or one.code.startswith("unknown") or (one.item and one.key in OF_ARMS)
     ]
@@ -82,10 +82,10 @@ def _loaded(plugin: str, study: Study) -> Plugin:
 
 
 def _of_other_budgets(study: Study, budget: str) -> list[Problem]:
-    """What a file gets wrong in budgets that this call does not ask for."""
+    """The problems of budgets that this call does not ask for."""
     return [
         problem
         for name, other in study.budgets.items()
         if name != budget and other.layers
-        for problem in try_to_gather(other.settings, layers=other.layers).problems
+        for problem in resolve_settings(other.settings, layers=other.layers).problems
     ]

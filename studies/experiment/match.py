@@ -15,6 +15,7 @@ from pydantic import Field
 from registry.build import threads
 from registry.errors import ConfigError, Problem
 from studies.errors import BrokenModelError, model_answers, model_is_built
+from studies.experiment.overlays import at
 from studies.training.settings import Count, RunConfig, Strictly, task_of
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ KNOBS: Mapping[Cost, tuple[str, ...]] = {
     "tokens": ("training.steps", "training.batch_size"),
     "steps": ("training.steps",),
 }
-"""What changes a cost; the first is turned where a study does not say otherwise."""
+"""The keys that change each cost; the first one is adjusted by default."""
 
 UNITS: Mapping[Cost, str] = {
     "parameters": "parameters",
@@ -42,7 +43,7 @@ MOST = 2**24
 
 
 class Match(Strictly):
-    """What every arm has as much of as a reference arm, on each panel.
+    """A rule that gives every arm the cost of a reference arm, on each panel.
 
     Args:
         what: The cost.
@@ -66,10 +67,7 @@ class Match(Strictly):
 
     def value_in(self, config: RunConfig) -> Any:
         """The value of the knob in a config; None where it is left at its default."""
-        value: Any = config.plain()
-        for step in self.knob.split("."):
-            value = value.get(step) if isinstance(value, Mapping) else None
-        return value
+        return at(config.plain(), self.knob)
 
     def __str__(self) -> str:
         return f"{UNITS[self.what]} within {self.within * 100:g} %, by {self.knob}"
@@ -205,12 +203,12 @@ def costly(config: RunConfig) -> list[Any]:
 
 
 SEQUENCES = 2
-"""So many sequences are counted; FLOPs a token do not depend on how many."""
+"""Number of sequences to count FLOPs on; FLOPs per token do not depend on it."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What one run costs.
+    """The costs of one run.
 
     Args:
         parameters: Those of the built model, each once, however often it is used.
@@ -233,7 +231,7 @@ class Costs:
 
 
 def costs_of(config: RunConfig) -> Costs:
-    """What a run that trains costs.
+    """The costs of a run that trains.
 
     Raises:
         ConfigError: If its encoder or its function refuses its options.
@@ -249,7 +247,7 @@ def costs_of(config: RunConfig) -> Costs:
 
 
 def parameters_of(config: RunConfig) -> int:
-    """How many parameters its model has."""
+    """The number of parameters of the model of a run."""
     return _parameters(_built(config))
 
 
@@ -263,7 +261,7 @@ def flops_per_token_of(config: RunConfig) -> float:
 
 
 def tokens_of(config: RunConfig) -> float:
-    """How many tokens are trained on: every trained length is drawn equally often."""
+    """The number of training tokens, with every trained length drawn equally often."""
     from studies.training.data import trained_lengths
 
     task, training = task_of(config.task), config.training
@@ -283,7 +281,7 @@ COUNTED: Mapping[str, Callable[[RunConfig], int | float]] = {
     "tokens": tokens_of,
     "steps": steps_of,
 }
-"""How each cost is counted."""
+"""The function that counts each cost."""
 
 
 def _built(config: RunConfig) -> "nn.Module":

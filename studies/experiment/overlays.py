@@ -73,6 +73,13 @@ def nested(overlay: Mapping[str, Any]) -> dict[str, Any]:
     return opened
 
 
+def at(data: Any, key: str) -> Any:
+    """The value under a dotted key; None if there is none."""
+    for step in key.split("."):
+        data = data.get(step) if isinstance(data, Mapping) else None
+    return data
+
+
 def leaves(overlay: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """The values of an overlay under their dotted keys; a choice with a name is one value."""
     for key, value in overlay.items():
@@ -92,7 +99,7 @@ def differing(*settings: Mapping[str, Any]) -> list[str]:
 
 
 def not_a_mapping(root: str, value: Any) -> Problem | None:
-    """What is wrong with a root that holds no keys; a choice may be a name."""
+    """The problem of a root that holds no keys; a choice may be a name."""
     if isinstance(value, Mapping) or root not in EXAMPLES:
         return None
     if root not in PLAIN and isinstance(value, str):
@@ -104,7 +111,7 @@ def not_a_mapping(root: str, value: Any) -> Problem | None:
 
 
 def lies_under(key: str, places: Iterable[str]) -> bool:
-    """Is this dotted key one of the places, or inside one?"""
+    """Return whether a dotted key is one of the places or inside one."""
     return any(key == place or key.startswith(f"{place}.") for place in places)
 
 
@@ -133,7 +140,7 @@ def _other_root(place: str, root: str, allowed: tuple[str, ...]) -> Problem:
     return Problem(place, rule, root, allowed, near, code="unknown_key")
 
 
-def each_told(read: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+def read_each(read: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     """Every item as it is read.
 
     Raises:

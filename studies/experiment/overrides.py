@@ -19,7 +19,7 @@ ENCODER_KEYS = frozenset(f"encoder.{key}" for key in ("preset", *EncoderConfig.m
 
 
 @dataclass(frozen=True)
-class Gathered:
+class ResolvedSettings:
     """Settings, and what is wrong with them; where something is, `settings` may lack it.
 
     `layers` are what they are made of, as it was written, from the top down.
@@ -47,19 +47,19 @@ def gather(
     Raises:
         ConfigError: If something cannot be read or breaks a rule; every problem is told.
     """
-    found = try_to_gather(defaults, file, assignments, options)
+    found = resolve_settings(defaults, file, assignments, options)
     if found.problems or found.settings is None:
         raise ConfigError(found.problems)
     return found.settings
 
 
-def try_to_gather(
+def resolve_settings(
     defaults: Mapping[str, Any],
     file: Path | None = None,
     assignments: Iterable[str] = (),
     options: Mapping[str, Any] | None = None,
     layers: Sequence[Layer] = (),
-) -> Gathered:
+) -> ResolvedSettings:
     """As `gather`, but what breaks a rule is returned, with settings that leave it out.
 
     `layers` are those of a file that the defaults are made of, from the top down.
@@ -82,13 +82,13 @@ def try_to_gather(
     ]
     if problems:
         raise ConfigError(problems)
-    data = lay_over(lay_over(dict(defaults), in_file), typed)
+    data = merge_settings(merge_settings(dict(defaults), in_file), typed)
     data = merge(data, {"study": options or {}})
     settings, wrong = check(data)
     if settings is None:
         settings = _sound(data, wrong, defaults)
     written = (Layer({"study": options or {}}), Layer(typed), Layer(in_file, file), *layers)
-    return Gathered(settings, tuple(as_written(one, written) for one in wrong), written)
+    return ResolvedSettings(settings, tuple(at_origin(one, written) for one in wrong), written)
 
 
 def _sound(
@@ -124,7 +124,7 @@ def _with_all_roots(problem: Problem) -> Problem:
     return unknown_key(problem.key, problem.value, EXAMPLES)
 
 
-def lay_over(below: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
+def merge_settings(below: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
     """Settings with a layer over them, in which what is said of one run is said of the study.
 
     A `task` becomes the only panel. What the layer says under `encoder`, `training` or `evaluation`
@@ -198,7 +198,7 @@ def _panel_of(task: Any, panels: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _encoder_problems(encoder: Any) -> list[Problem]:
-    """What is wrong with the shared encoder keys, told together with the rest."""
+    """The problems of the shared encoder keys."""
     if not isinstance(encoder, Mapping):
         return []
     try:
@@ -212,7 +212,7 @@ FIRST_PANEL = "study.panels.0."
 RATES = "study.learning_rates"
 
 
-def as_written(problem: Problem, layers: Sequence[Layer]) -> Problem:
+def at_origin(problem: Problem, layers: Sequence[Layer]) -> Problem:
     """A problem under the key that was written, and with the file that says so.
 
     A key that is missing is told under the lowest layer that has the place that lacks it.
@@ -223,15 +223,15 @@ def as_written(problem: Problem, layers: Sequence[Layer]) -> Problem:
     """
     for layer in layers:
         for key in _spellings(problem.key):
-            if holds(layer.data, key.split(".")):
+            if holds(layer.data, key):
                 return _told(problem, layer, key)
     for place in _places(problem.key):
         for layer in layers:
-            if holds(layer.data, place.split(".")):
+            if holds(layer.data, place):
                 return _told(problem, layer, problem.key)
     parent = problem.key.rpartition(".")[0]
     for layer in reversed(layers):
-        if parent and holds(layer.data, parent.split(".")):
+        if parent and holds(layer.data, parent):
             return _told(problem, layer, problem.key)
     return problem
 
@@ -246,7 +246,7 @@ def _spellings(key: str) -> Iterator[str]:
 
 
 def _places(key: str) -> Iterator[str]:
-    """Where else a key may be written: arms may be the cells of crossed factors.
+    """Other places of a key: arms may be the cells of crossed factors.
 
     What is wrong with one of several settings is written somewhere in their grid.
     """
@@ -261,11 +261,13 @@ def _told(problem: Problem, layer: Layer, key: str) -> Problem:
     return replace(problem, key=place, file=None if layer.file is None else str(layer.file))
 
 
-def holds(data: Any, path: Sequence[str]) -> bool:
-    """Is there something at this path of plain data?"""
-    if not path:
-        return True
-    return any(holds(value, rest) for value, rest in _steps(data, path))
+def holds(data: Any, key: str) -> bool:
+    """Return whether plain data has something under a dotted key."""
+    return _holds(data, key.split("."))
+
+
+def _holds(data: Any, path: Sequence[str]) -> bool:
+    return not path or any(_holds(value, rest) for value, rest in _steps(data, path))
 
 
 def _steps(data: Any, path: Sequence[str]) -> Iterator[tuple[Any, Sequence[str]]]:

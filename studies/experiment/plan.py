@@ -47,7 +47,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How the runs of a study are done and judged.
+    """The rules by which the runs of a study are done and judged.
 
     Args:
         seed: The seed of all random streams of the study.
@@ -69,7 +69,7 @@ class Protocol:
 
     @property
     def seeds(self) -> int:
-        """How many seeds an arm is confirmed on."""
+        """The number of confirming seeds per arm."""
         return len(self.confirm_seeds)
 
 
@@ -132,7 +132,7 @@ class Try:
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """What is planned for an arm on a task.
+    """The runs planned for an arm on a task.
 
     Args:
         cell: The arm and the task.
@@ -294,7 +294,7 @@ class Plan:
         return {claim.hypothesis.name: claim.unasked for claim in self.claims if claim.unasked}
 
     def is_part_of(self, other: "Plan") -> bool:
-        """Is it the other plan, or the one that the other's search has grown from?"""
+        """Return whether this is the other plan, or an earlier generation of its search."""
         if self == other:
             return True
         arms = {name: other.arms.get(name) for name in self.arms}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from registry.errors import ConfigError
 from studies.experiment.arms import Arm
 from studies.experiment.draft import Draft
-from studies.experiment.overlays import nested
+from studies.experiment.overlays import at, nested
 from studies.experiment.settings import Direction, Search
 from studies.experiment.tune import in_words
 
@@ -64,14 +64,8 @@ def grow(draft: Draft, points: Sequence[Point]) -> Draft | None:
 
 
 def setting_in(config: Mapping[str, Any], search: Search) -> dict[str, Any]:
-    """Where in the space of a search a config lies."""
-    return {key: _at(config, key) for key in search.space}
-
-
-def _at(config: Any, key: str) -> Any:
-    for step in key.split("."):
-        config = config[step]
-    return config
+    """The values that a config has for the keys of a search's space."""
+    return {key: at(config, key) for key in search.space}
 
 
 def _proposals(draft: Draft, search: Search, known: Sequence[Point]) -> Iterator[Arm]:
@@ -99,7 +93,6 @@ def _proposals(draft: Draft, search: Search, known: Sequence[Point]) -> Iterator
 
 
 def _seed(draft: Draft) -> int:
-    """Of what a generation draws."""
     return draft.settings.study.seed + draft.generation
 
 
@@ -133,7 +126,6 @@ def _distributions(search: Search) -> dict[str, Any]:
 
 
 def _fits(draft: Draft, arm: Arm) -> bool:
-    """Can the arm be built on every panel?"""
     study = draft.settings.study.model_copy(update={"arms": (arm,)})
     tried = replace(draft, settings=draft.settings.model_copy(update={"study": study}))
     try:

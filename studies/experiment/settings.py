@@ -20,7 +20,7 @@ from registry.errors import ConfigError, Problem, mapping, problems_of
 from studies.experiment.arms import Arm, crossed, read_arms, read_factors
 from studies.experiment.hypothesis import LARGEST_FAMILY, Hypothesis
 from studies.experiment.match import Match, read_match
-from studies.experiment.overlays import each_told, leaves, merge, nested, refuse_other_roots
+from studies.experiment.overlays import leaves, merge, nested, read_each, refuse_other_roots
 from studies.training.settings import (
     Count,
     Evaluation,
@@ -44,7 +44,7 @@ Values = Annotated[tuple[Any, ...], Strict(False), Field(min_length=1)]
 
 
 class Search(Strictly):
-    """What is searched, and for what.
+    """The space and the objectives of a search.
 
     Args:
         space: The values of each dotted key, in order.
@@ -68,7 +68,7 @@ Factors = Annotated[dict[str, dict[str, Any]], BeforeValidator(read_factors)]
 Overlay = dict[str, Any]
 Nothing: Any = Field({})
 Setting = Mapping[str, Any]
-"""What tuning tries: dotted keys with values."""
+"""One setting of tuning: dotted keys with values."""
 Ties = Literal["lowest", "middle"]
 """Which of near-tied settings is taken: that of lowest nll, or the one nearest to the middle."""
 
@@ -94,7 +94,7 @@ class Panel(Strictly):
     evaluation: Overlay = Nothing
 
     def overlay(self) -> dict[str, Any]:
-        """What the panel changes, under the roots of a config."""
+        """The changes of the panel, under the roots of a config."""
         changed: dict[str, Any] = {
             root: nested(getattr(self, root)) for root in ("encoder", "training", "evaluation")
         }
@@ -114,7 +114,7 @@ def _settings(given: Any) -> Any:
     if not isinstance(given, list | tuple):
         rule = f"settings are a list of mappings, or a grid of lists; got {given!r}"
         raise ConfigError([Problem("", rule, given)])
-    each_told(lambda one: refuse_other_roots(one[1], str(one[0])), enumerate(given))
+    read_each(lambda one: refuse_other_roots(one[1], str(one[0])), enumerate(given))
     return some(tuple(dict(leaves(setting)) for setting in given))
 
 
@@ -155,7 +155,7 @@ Tries = Annotated[tuple[dict[str, Any], ...], BeforeValidator(_settings)]
 
 
 class StudySettings(Strictly):
-    """How a study is run.
+    """The protocol of a study.
 
     Args:
         seed: The seed of all its random streams.
@@ -231,7 +231,7 @@ class Settings(Strictly):
     study: StudySettings
 
     def shared(self) -> dict[str, Any]:
-        """What all runs of the study share, under the roots of a config."""
+        """The settings that all runs share, under the roots of a config."""
         roots: dict[str, Any] = {
             "encoder": self.encoder,
             "training": self.training.model_dump(),
@@ -244,7 +244,7 @@ class Settings(Strictly):
         return roots
 
 
-def laid_over(*overlays: Mapping[str, Any]) -> dict[str, Any]:
+def merge_all(*overlays: Mapping[str, Any]) -> dict[str, Any]:
     """Overlays laid over one another, the last on top."""
     merged: dict[str, Any] = {}
     for overlay in overlays:

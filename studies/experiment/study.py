@@ -1,4 +1,4 @@
-"""What a study is: a question, the variables that its arms differ in, and its budgets."""
+"""Studies: a question, the variables that the arms differ in, and budgets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class Axes(Protocol):
 
 @dataclass(frozen=True)
 class Budget:
-    """How much a study does. `settings` are nested like the config roots of a study.
+    """The extent of a study. `settings` are nested like the config roots of a study.
 
     `layers` are what a file says of it, from the top down, where the study is written in one.
     """
@@ -47,7 +47,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Line:
-    """What a run found out in words: what was asked, the outcome in a word or two, the detail.
+    """A finding of a run in words: the question, the outcome in a word or two, the detail.
 
     A run keeps such lines as `lines` in its provenance; a report shows them.
     """
@@ -112,13 +112,13 @@ class Study:
 
     @property
     def launcher(self) -> str:
-        """What is typed before its words."""
+        """The command without the options."""
         own = f"studies.{self.name}" if self.file is None else "studies.run"
         return f"python -m {self.called.partition(' ')[0] or own}"
 
     @property
     def program(self) -> str:
-        """How it is called."""
+        """The command that runs the study."""
         if self.called:
             return f"python -m {self.called}"
         return self.launcher if self.file is None else f"{self.launcher} {self.file}"

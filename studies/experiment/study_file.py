@@ -9,7 +9,7 @@ from registry.errors import ConfigError, Problem, missing, unknown_key
 from registry.yaml_file import read_yaml
 from studies.experiment.load import Typed, load_draft
 from studies.experiment.overlays import ROOTS, Layer, not_a_mapping
-from studies.experiment.overrides import lay_over, without
+from studies.experiment.overrides import merge_settings, without
 from studies.experiment.study import Budget, Study
 
 ABOUT = ("name", "question", "about", "source", "variable", "import", "budgets")
@@ -37,7 +37,7 @@ def read_study(file: Path) -> Study:
 
 
 def _deeper(file: Path, data: Mapping[str, Any], problems: Sequence[Problem]) -> list[Problem]:
-    """What else is wrong in a file that does not describe a study: names that nobody knows."""
+    """The unknown names in a file that does not describe a study."""
     sound = without(data, [problem.key.split(".") for problem in problems])
     try:
         study = _study(file, {"name": "?", "question": "?", **sound})
@@ -136,7 +136,7 @@ def _unknown(place: str, key: Any, value: Any, allowed: tuple[str, ...]) -> Prob
 
 def _budgets(file: Path, data: Mapping[str, Any]) -> Iterator[tuple[str, Budget]]:
     written = {root: data[root] for root in ROOTS if root in data}
-    own, below = lay_over({}, written), Layer(written, file)
+    own, below = merge_settings({}, written), Layer(written, file)
     budgets = data.get("budgets", {})
     if not {"quick", "file"} & set(budgets):
         yield "file", Budget("what the file says", own, (below,))
@@ -144,7 +144,7 @@ def _budgets(file: Path, data: Mapping[str, Any]) -> Iterator[tuple[str, Budget]
         changes = {key: value for key, value in settings.items() if key != "about"}
         about = str(settings.get("about", "what the file says, with changes"))
         layers = Layer(changes, file, f"budgets.{name}"), below
-        yield str(name), Budget(about, lay_over(own, changes), layers)
+        yield str(name), Budget(about, merge_settings(own, changes), layers)
 
 
 def _told(data: Mapping[str, Any]) -> Iterator[str]:

@@ -31,7 +31,7 @@ class Tried:
 
     @property
     def standard_error(self) -> float:
-        """Of that mean over the tuning seeds; 0 where a single seed says nothing of it."""
+        """The standard error of `nll` over the tuning seeds; 0 for a single seed."""
         from statistics import stdev
 
         found = [value for run in self.runs if (value := self.nlls.get(run.id)) is not None]
@@ -63,7 +63,7 @@ def by_setting(
 
 @dataclass(frozen=True)
 class Chosen:
-    """What tuning chose for a cell.
+    """The choice of tuning for a cell.
 
     Args:
         setting: The setting, or None where there is none.
@@ -103,7 +103,7 @@ def choose(tried: Sequence[Tried], tolerance: float, ties: Ties = "lowest") -> C
 def choice_of(
     cell: Cell, tried: Sequence[Tried], chosen: Chosen, tolerance: float, ties: Ties
 ) -> Choice:
-    """What tuning chose for a cell, as it is stored."""
+    """The choice of tuning for a cell, as a record to store."""
     taken = [one for one in tried if one.setting == chosen.setting]
     told = [
         {
@@ -138,7 +138,7 @@ def _status(runs: Sequence["Run"]) -> str:
 
 
 def _from_middle(one: Tried, tried: Sequence[Tried]) -> tuple[float, int]:
-    """How far from the middle of the list; of two as far, the earlier one comes first."""
+    """The distance from the middle of the list, then the place in it."""
     place = [other is one for other in tried].index(True)
     return abs(place - (len(tried) - 1) / 2), place
 

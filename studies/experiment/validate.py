@@ -11,7 +11,7 @@ from studies.experiment.contrasts import contrast_problems, why_not_asked
 from studies.experiment.draft import Draft
 from studies.experiment.hypothesis import Hypothesis
 from studies.experiment.overlays import EXAMPLES, PLAIN, lies_under, nested
-from studies.experiment.overrides import try_to_gather
+from studies.experiment.overrides import holds, resolve_settings
 from studies.experiment.plan import Cell
 from studies.training.settings import Evaluation, RunConfig, Training, task_of
 
@@ -48,10 +48,10 @@ def draft_problems(draft: Draft) -> list[Problem]:
     return [*late, *_twins(draft), *contrast_problems(draft)]
 
 
-def never_asked(draft: Draft, budget: str) -> list[Problem]:
+def unanswerable_claims(draft: Draft, budget: str) -> list[Problem]:
     """Hypotheses that even the study as it is written cannot decide: most likely a slip."""
     left = {one.name for one in draft.settings.study.claims() if why_not_asked(draft, one)}
-    own = try_to_gather(draft.study.budgets[budget].settings).settings if left else None
+    own = resolve_settings(draft.study.budgets[budget].settings).settings if left else None
     if own is None:
         return []
     written, file = replace(draft, settings=own), draft.study.file
@@ -120,7 +120,7 @@ def _without_effect(draft: Draft) -> list[Problem]:
     overlays = [arm.over(draft.study.variables) for arm in draft.arms.values()]
     problems: list[Problem] = []
     for variable in draft.variables:
-        if says(shared, variable) and all(says(overlay, variable) for overlay in overlays):
+        if holds(shared, variable) and all(holds(overlay, variable) for overlay in overlays):
             rule = (
                 f"the arms of this study differ in their {variable}: name them by --arms, and "
                 "leave out one for all"
@@ -200,7 +200,7 @@ def _of_settings(draft: Draft) -> list[Problem]:
 
 
 def _is_sound(draft: Draft, cell: Cell) -> bool:
-    """Is the first setting of a cell right? If not, what is wrong with it is told already."""
+    """Return whether a cell's first setting is valid; its problems are reported elsewhere."""
     try:
         draft.config(cell)
     except ConfigError:
@@ -215,7 +215,7 @@ def _of_search(draft: Draft) -> Iterator[Problem]:
         return
     config = draft.config(draft.cells()[0]).plain()
     for key in search.space:
-        if not says(config, key):
+        if not holds(config, key):
             yield Problem("study.search.space", f"a run of this study has no key {key!r}", key)
 
 
@@ -264,19 +264,10 @@ def _of_typed(draft: Draft, name: str, problem: Problem) -> Problem:
 
 
 def _brings(overlay: Mapping[str, Any], key: str) -> bool:
-    """Does an overlay say this key, or the part of a config whose option it is?"""
+    """Return whether an overlay sets a key or the part whose option it is."""
     root, _, rest = key.partition(".")
     places = {key, f"{root}.{rest.partition('.')[0]}"} | (set() if root in PLAIN else {root})
-    return any(says(overlay, place) for place in places)
-
-
-def says(overlay: Any, key: str) -> bool:
-    """Does nested data hold something under a dotted key?"""
-    for step in key.split("."):
-        if not isinstance(overlay, dict) or step not in overlay:
-            return False
-        overlay = overlay[step]
-    return True
+    return any(holds(overlay, place) for place in places)
 
 
 FIELDS = {
@@ -316,7 +307,7 @@ def knob_problems(draft: Draft) -> list[Problem]:
 
 
 def match_problems(draft: Draft) -> list[Problem]:
-    """What is wrong with what is to be matched, before an arm is looked at."""
+    """The problems of `study.match` that do not depend on an arm."""
     match, study = draft.settings.study.match, draft.settings.study
     if match is None:
         return []

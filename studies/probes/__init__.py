@@ -6,6 +6,7 @@
 from typing import TYPE_CHECKING
 
 from registry.registry import Registry
+from variants.faces import face
 
 if TYPE_CHECKING:
     from studies.probes.probe import Probe, ProbeContext, Scene
@@ -20,14 +21,4 @@ probes = Registry(
     about="Looks into a model while it trains and after: gradients, activations, attention.",
 )
 
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from studies.probes import probe
-
-    return getattr(probe, name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = face(__name__, {"probe": ["Probe", "ProbeContext", "Scene"]})

@@ -3,7 +3,7 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -124,9 +124,6 @@ def blocks_of(model: nn.Module, name: str) -> nn.ModuleList:
     return blocks
 
 
-Counts = Mapping[int, int]
-
-
 class ScoresByBin(Probe):
     """Accuracy at every tested length, apart for each bin that an answer may be in.
 
@@ -137,10 +134,8 @@ class ScoresByBin(Probe):
     metrics: ClassVar[tuple[str]]
 
     @abstractmethod
-    def count(
-        self, context: ProbeContext, batch: Batch, scored: Tensor, right: Tensor
-    ) -> tuple[Counts, Counts]:
-        """How many answers of a batch are in each bin: of the scored ones, of the right ones."""
+    def bins(self, context: ProbeContext, batch: Batch, scored: Tensor) -> Tensor:
+        """The bin of each answer of a batch, in the shape of `scored`."""
 
     def before(self, context: ProbeContext) -> Iterable[Measured]:
         return ()
@@ -150,9 +145,9 @@ class ScoresByBin(Probe):
             asked, known = Counter[int](), Counter[int]()
             try:
                 for batch, scored, right in context.answered(length):
-                    of_scored, of_right = self.count(context, batch, scored, right)
-                    asked.update(of_scored)
-                    known.update(of_right)
+                    bins = self.bins(context, batch, scored)
+                    asked.update(bins[scored].tolist())
+                    known.update(bins[right].tolist())
             except BeyondTableError:
                 continue
             for at, n in sorted(asked.items()):

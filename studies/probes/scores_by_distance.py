@@ -1,12 +1,10 @@
 """Scores by link distance: how often an answer is right, by how far away its evidence lies."""
 
-from collections import Counter
-
 import torch
 from einops import rearrange
 from torch import Tensor
 
-from studies.probes.probe import Counts, ProbeContext, ScoresByBin
+from studies.probes.probe import ProbeContext, ScoresByBin
 from studies.tasks.task import Batch
 
 
@@ -23,20 +21,14 @@ class ScoresByDistance(ScoresByBin):
     name = "scores_by_distance"
     metrics = ("accuracy_by_distance",)
 
-    def count(
-        self, context: ProbeContext, batch: Batch, scored: Tensor, right: Tensor
-    ) -> tuple[Counts, Counts]:
-        distance = self._distance(context, batch.tokens, scored)
-        return Counter(distance[scored].tolist()), Counter(distance[right].tolist())
-
-    def _distance(self, context: ProbeContext, tokens: Tensor, scored: Tensor) -> Tensor:
-        links = context.task.links(tokens)
+    def bins(self, context: ProbeContext, batch: Batch, scored: Tensor) -> Tensor:
+        links = context.task.links(batch.tokens)
         if links is None or scored.ndim != 2:
             raise ValueError(
                 f"{self.name} needs a task that tells the links of each token's answer; "
                 f"{context.task!r} does not; leave it out of evaluation.probes"
             )
-        index = torch.arange(tokens.shape[1])
+        index = torch.arange(batch.tokens.shape[1])
         query = rearrange(index, "query -> query 1")
         far = (query - rearrange(index, "key -> 1 key")).abs()
         return torch.where(links.cpu(), far, 0).amax(dim=-1).to(scored.device)

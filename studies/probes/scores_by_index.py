@@ -1,9 +1,10 @@
 """Scores by index: how often the answer at each place of the output is right."""
 
-from einops import reduce
+import torch
+from einops import rearrange
 from torch import Tensor
 
-from studies.probes.probe import Counts, ProbeContext, ScoresByBin
+from studies.probes.probe import ProbeContext, ScoresByBin
 from studies.tasks.task import Batch
 
 
@@ -20,14 +21,8 @@ class ScoresByIndex(ScoresByBin):
     name = "scores_by_index"
     metrics = ("accuracy",)
 
-    def count(
-        self, context: ProbeContext, batch: Batch, scored: Tensor, right: Tensor
-    ) -> tuple[Counts, Counts]:
-        return _by_index(scored), _by_index(right)
-
-
-def _by_index(answers: Tensor) -> dict[int, int]:
-    """How many answers at each index are true; without those where none is."""
-    pattern = {1: "batch -> 1", 2: "batch seq -> seq", 3: "batch seq answers -> seq"}
-    counts = reduce(answers.long(), pattern[answers.ndim], "sum")
-    return {index: int(count) for index, count in enumerate(counts.tolist()) if count}
+    def bins(self, context: ProbeContext, batch: Batch, scored: Tensor) -> Tensor:
+        if scored.ndim == 1:
+            return torch.zeros_like(scored, dtype=torch.long)
+        index = torch.arange(scored.shape[1], device=scored.device)
+        return (rearrange(index, "seq -> seq 1") if scored.ndim > 2 else index).expand_as(scored)

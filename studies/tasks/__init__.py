@@ -6,6 +6,7 @@
 from typing import TYPE_CHECKING
 
 from registry.registry import Registry
+from variants.faces import face
 
 if TYPE_CHECKING:
     from studies.tasks.task import Batch, Certificate, Floors, Task
@@ -20,14 +21,4 @@ tasks = Registry(
     about="A problem on token sequences: it draws inputs, knows the answers and its own floors.",
 )
 
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from studies.tasks import task
-
-    return getattr(task, name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = face(__name__, {"task": ["Batch", "Certificate", "Floors", "Task"]})

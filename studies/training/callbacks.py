@@ -62,20 +62,22 @@ class StoppingCriterion:
             self.step = step
         return until.stop and self.step is not None
 
-    def measured(self, ended: int) -> list[Measured]:
-        """Steps to fit, a censored time: `correct` is 1 where it was met, else 0 at the end."""
-        step = float(ended if self.step is None else self.step)
-        return self._time(step, met=self.step is not None)
+    def measured(self, ended: int | None) -> list[Measured]:
+        """Steps to fit, a censored time: `correct` is 1 where it was met, else 0 at the end.
 
-    def never_met(self) -> list[Measured]:
-        """The same of a training that diverged: it never gets there, however long it is."""
-        return self._time(float(self.training.last_step), met=False, imputed=True)
-
-    def _time(self, step: float, met: bool, imputed: bool = False) -> list[Measured]:
+        A training that diverged (None) never gets there, however long it is.
+        """
         if self.training.until is None:
             return []
-        longest = self.training.train_lengths[1]
-        return [Measured("train", longest, "steps_to_fit", 1, step, int(met), imputed=imputed)]
+        longest, met = self.training.train_lengths[1], 0
+        if ended is None:
+            step = self.training.last_step
+        elif self.step is None:
+            step = ended
+        else:
+            step, met = self.step, 1
+        imputed = ended is None
+        return [Measured("train", longest, "steps_to_fit", 1, float(step), met, imputed=imputed)]
 
 
 def checkpoints(steps: int, count: int) -> list[int]:
@@ -128,12 +130,11 @@ class Callbacks:
         evaluation, work = self.work.config.evaluation, self.work
         sizes = evaluation.checkpoint_examples, evaluation.batch_size
         sets, lengths = FixedSets(self.task, "test", work.seeds, *sizes), evaluation.test_lengths
-        for one in evaluate(self.model, sets, lengths, work.device, work.between_batches):
-            if MEASURES[one.metric].at_checkpoints and one.value is not None:
-                self.points.append(Point(step, f"{one.metric}@{one.length}", one.value))
+        found = evaluate(self.model, sets, lengths, work.device, work.between_batches)
+        self._keep((one for one in found if MEASURES[one.metric].at_checkpoints), step)
 
     def _keep(self, found: Iterable[Measured], step: int) -> None:
-        """Keep what a probe measured as points of curves."""
+        """Keep what was measured as points of curves."""
         for one in found:
             place = "" if one.bin is None else f"[{one.bin}]"
             if one.value is not None:

@@ -48,19 +48,17 @@ def padded(parts: Sequence[Batch]) -> Batch:
     if len(parts) == 1:
         return parts[0]
     longest = max(part.tokens.shape[1] for part in parts)
-    tokens, keep = (
-        torch.cat([_longer(getattr(part, name), longest, 0) for part in parts])
-        for name in ("tokens", "keep")
+    tokens, targets, keep = (
+        torch.cat([_longer(getattr(part, name), longest, value) for part in parts])
+        for name, value in (("tokens", 0), ("targets", UNSCORED), ("keep", 0))
     )
-    targets = [
-        part.targets if part.targets.ndim == 1 else _longer(part.targets, longest, UNSCORED)
-        for part in parts
-    ]
-    return Batch(tokens, torch.cat(targets), keep)
+    return Batch(tokens, targets, keep)
 
 
 def _longer(part: Tensor, longest: int, value: int) -> Tensor:
-    """A tensor whose second axis is filled up at its end."""
+    """A tensor whose second axis, if it has one, is filled up at its end."""
+    if part.ndim == 1:
+        return part
     missing = longest - part.shape[1]
     return F.pad(part, (*(0, 0) * (part.ndim - 2), 0, missing), value=value)
 

@@ -1,8 +1,7 @@
 """Evaluation: how well a model does at each length, on sets that are the same for every arm."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import torch
 import torch.nn.functional as F
@@ -21,52 +20,37 @@ Counted = tuple[int, int | float]
 """How many things were counted, and their sum."""
 
 
-class Answers:
-    """The answers of a model to a batch, beside the right ones."""
+def counted(logits: Tensor, targets: Tensor) -> dict[str, Counted]:
+    """What a batch adds: scored answers that are right, sequences that are right throughout, nll.
 
-    def __init__(self, logits: Tensor, targets: Tensor) -> None:
-        self.logits, self.targets = logits_per_answer(logits, targets), targets
-        self.scored, self.right = judged(self.logits, targets)
-
-    @cached_property
-    def number(self) -> int:
-        """How many answers are scored."""
-        return int(self.scored.sum())
+    The negative log-likelihood of the scored answers is in nats.
+    """
+    scored, right = judged(logits, targets)
+    number, rows = int(scored.sum()), "batch ... -> batch (...)"
+    asked = rearrange(scored, rows).any(dim=-1)
+    throughout = rearrange(right | ~scored, rows).all(dim=-1) & asked
+    flat = rearrange(logits, "... classes -> (...) classes").double()
+    nll = F.cross_entropy(flat, targets.flatten(), ignore_index=UNSCORED, reduction="sum")
+    return {
+        "answers": (number, int(right.sum())),
+        "sequences": (int(asked.sum()), int(throughout.sum())),
+        "nll": (number, float(nll)),
+    }
 
 
 @dataclass(frozen=True)
 class Measure:
     """How a metric is computed at a length.
 
-    `count` tells how many things of a batch it is a mean over, and their sum, which is stored too
-    where it counts right ones; `value` follows from the mean over all batches and the floor at that
-    length. A metric that is kept `at_checkpoints` is a curve there.
+    It follows from the mean of what `counted` says, and from the floor at that length. Where that
+    is a count of right ones, it is stored too. A metric that is kept `at_checkpoints` is a curve
+    there.
     """
 
-    count: Callable[[Answers], Counted]
+    counts: str
     value: Callable[[float, float], float] = lambda mean, floor: mean
     counts_right: bool = False
     at_checkpoints: bool = True
-
-
-def right_answers(answers: Answers) -> tuple[int, int]:
-    """How many answers are scored, and how many of them are right."""
-    return answers.number, int(answers.right.sum())
-
-
-def right_sequences(answers: Answers) -> tuple[int, int]:
-    """How many sequences have a scored answer, and in how many of them all are right."""
-    asked = rearrange(answers.scored, "batch ... -> batch (...)").any(dim=-1)
-    right = rearrange(answers.right | ~answers.scored, "batch ... -> batch (...)").all(dim=-1)
-    return int(asked.sum()), int((right & asked).sum())
-
-
-def negative_log_likelihood(answers: Answers) -> tuple[int, float]:
-    """How many answers are scored, and the sum of their negative log-likelihoods in nats."""
-    flat = rearrange(answers.logits, "... classes -> (...) classes").double()
-    targets = answers.targets.flatten()
-    nll = F.cross_entropy(flat, targets, ignore_index=UNSCORED, reduction="sum")
-    return answers.number, float(nll)
 
 
 def skill_of(accuracy: float, floor: float) -> float:
@@ -75,11 +59,11 @@ def skill_of(accuracy: float, floor: float) -> float:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "accuracy": Measure(right_answers, counts_right=True),
-    "exact": Measure(right_sequences, counts_right=True, at_checkpoints=False),
-    "skill": Measure(right_answers, skill_of),
-    "nll": Measure(negative_log_likelihood),
-    "floor": Measure(right_answers, lambda mean, floor: floor, at_checkpoints=False),
+    "accuracy": Measure("answers", counts_right=True),
+    "exact": Measure("sequences", counts_right=True, at_checkpoints=False),
+    "skill": Measure("answers", skill_of),
+    "nll": Measure("nll"),
+    "floor": Measure("answers", lambda mean, floor: floor, at_checkpoints=False),
 }
 """How each metric that every trained run is scored by is computed; see `store.metrics`."""
 assert set(MEASURES) == set(SCORED)
@@ -115,20 +99,17 @@ def evaluate(
     model.eval()
     measured: list[Measured] = []
     for length in lengths:
-        counts = {name: list[Counted]() for name in MEASURES}
+        batches: list[dict[str, Counted]] = []
         try:
-            for answers in _answers(model, sets, length, device, position_draws):
-                for name, measure in MEASURES.items():
-                    counts[name].append(measure.count(answers))
+            for logits, targets in _answers(model, sets, length, device, position_draws):
+                batches.append(counted(logits, targets))
                 between_batches()
         except BeyondTableError as error:
-            counts = {name: list[Counted]() for name in MEASURES}
+            batches = []
             if refused is not None:
                 refused[length] = str(error)
         floor = sets.task.floors(length).highest
-        measured += [
-            _measured(sets.split, length, name, counted, floor) for name, counted in counts.items()
-        ]
+        measured += [_measured(sets.split, length, name, batches, floor) for name in MEASURES]
     return measured
 
 
@@ -150,8 +131,8 @@ def of_nothing_learned(measured: Sequence[Measured]) -> list[Measured]:
 
 def _answers(
     model: nn.Module, sets: FixedSets, length: int, device: torch.device, position_draws: int
-) -> Iterable[Answers]:
-    """The answers of a model to the set of a length, batch by batch."""
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """The logits of a model for the set of a length, and the right answers, batch by batch."""
     random = bool(getattr(model, "draws", False))
     seed = sets.seeds.seed("positions", sets.split, length)
     positions = torch.Generator(device).manual_seed(seed) if random else None
@@ -161,15 +142,16 @@ def _answers(
             logits_per_answer(predict(model, batch, device, positions), targets)
             for _ in range(position_draws if random else 1)
         ]
-        yield Answers(averaged(drawn), targets)
+        yield averaged(drawn), targets
 
 
 def _measured(
-    split: str, length: int, metric: str, counted: Sequence[Counted], floor: float
+    split: str, length: int, metric: str, batches: Sequence[Mapping[str, Counted]], floor: float
 ) -> Measured:
     """A metric at a length, from what was counted in each batch."""
     measure = MEASURES[metric]
-    n, total = sum(one for one, _ in counted), sum(one for _, one in counted)
+    counts = [batch[measure.counts] for batch in batches]
+    n, total = sum(one for one, _ in counts), sum(one for _, one in counts)
     if not n:
         return Measured(split, length, metric, 0, None)
     correct = int(total) if measure.counts_right else None

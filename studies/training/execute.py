@@ -94,7 +94,7 @@ def train_and_score(work: Work) -> Outcome:
     except DivergedError as error:
         outcome.status, outcome.reason, outcome.model = "diverged", str(error), None
         scores = of_nothing_learned(score(model, task, work))
-        outcome.scores = [*scores, *callbacks.criterion.never_met()]
+        outcome.scores = [*scores, *callbacks.criterion.measured(None)]
     outcome.curves = curves.points + callbacks.points
     outcome.provenance |= {"optimizer": "AdamW", "schedule": config.training.schedule}
     return outcome
@@ -102,21 +102,13 @@ def train_and_score(work: Work) -> Outcome:
 
 def score(model: nn.Module, task: Task, work: Work) -> list[Measured]:
     """Accuracy, exact match, skill and nll at trained lengths (validation) and at tested ones."""
-    settings = work.config.evaluation
+    settings, found = work.config.evaluation, list[Measured]()
     trained = validation_lengths(*trained_lengths(task, work.config.training))
-    splits = {"validation": trained, "test": list(settings.test_lengths)}
-    return [
-        measured
-        for split, lengths in splits.items()
-        for measured in evaluate(
-            model,
-            FixedSets(task, split, work.seeds, settings.examples, settings.batch_size),
-            lengths,
-            work.device,
-            work.between_batches,
-            settings.position_draws,
-        )
-    ]
+    for split, lengths in (("validation", trained), ("test", settings.test_lengths)):
+        sets = FixedSets(task, split, work.seeds, settings.examples, settings.batch_size)
+        looks = work.between_batches, settings.position_draws
+        found += evaluate(model, sets, lengths, work.device, *looks)
+    return found
 
 
 KEPT = 16

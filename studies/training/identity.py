@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from registry.choices import Choice
+from registry.choices import Choice, MaskExpression
 from registry.config import hash_of
 from registry.fingerprint import Module, closure, find, hash_of_class, is_ours, module_of, origin
-from registry.mask_expressions import MaskExpression
 from registry.registry import registry_of
 from store.records import Component
 from store.source_code import hash_of_file

@@ -207,7 +207,7 @@ def _imputed(
         for metric in MEASURES
     ]
     criterion = StoppingCriterion(task, training, Seeds(0, 0), torch.device("cpu"))
-    yield from map(vars, [*of_nothing_learned(measured), *criterion.never_met()])
+    yield from map(vars, [*of_nothing_learned(measured), *criterion.measured(None)])
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:

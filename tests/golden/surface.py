@@ -35,7 +35,7 @@ TOLERANCE = 1e-12
 SENTENCES = {"verdict"}
 VOLATILE = {
     *("created_at", "started_at", "finished_at", "called_at", "lease_until", "worker", "source"),
-    *("code_hash", "config_hash", "identity", "environment_id", "provenance", "config"),
+    *("code_hash", "config_hash", "identity", "environment_id", "provenance", "config", "search"),
     *("optuna_study", "optuna_trial", "attempt", "shift"),
 }
 

@@ -8,8 +8,8 @@ import pytest
 
 from registry import EncoderConfig, initializers, positions
 from registry.cli import main
+from registry.config import json_schema
 from registry.diff import differences
-from registry.schema import json_schema
 from registry.summary import columns
 
 Output = pytest.CaptureFixture[str]

@@ -6,7 +6,7 @@ import pytest
 
 from registry import ConfigError, EncoderConfig, UnknownNameError
 from registry.config import encoder_config
-from registry.errors import Problem, line_of, missing, nearest, nearest_one, unknown_key
+from registry.errors import Problem, missing, nearest, nearest_one, place_in, unknown_key
 
 TEXT = """\
 # a comment
@@ -49,7 +49,15 @@ def test_the_line_of_a_key_is_that_of_its_deepest_step(
 ) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(TEXT)
-    assert line_of(str(file), key.split(".") if key else []) == line
+    found = place_in(str(file), key.split(".") if key else [])
+    assert (found and found[0]) == line
+
+
+def test_the_column_of_a_key_is_where_it_begins(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("a: {b: 1, cc: [d, 2]}\n")
+    assert place_in(str(file), ["a", "cc"]) == (1, 11)
+    assert place_in(str(file), ["a", "cc", "1"]) == (1, 19)
 
 
 def test_what_is_no_yaml_has_no_lines(tmp_path: Path) -> None:
@@ -58,7 +66,7 @@ def test_what_is_no_yaml_has_no_lines(tmp_path: Path) -> None:
     empty = tmp_path / "empty.yaml"
     empty.write_text("")
     for file in (broken, empty, tmp_path / "gone.yaml", tmp_path, Path("-")):
-        assert line_of(str(file), ["a"]) is None
+        assert place_in(str(file), ["a"]) is None
 
 
 def test_a_config_error_tells_file_line_and_key(tmp_path: Path) -> None:
@@ -67,8 +75,8 @@ def test_a_config_error_tells_file_line_and_key(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         encoder_config(file)
     [problem] = caught.value.problems
-    assert (problem.file, problem.line, problem.key) == (str(file), 3, "d_modl")
-    assert str(caught.value).startswith(f"{file}:3: d_modl: ")
+    assert (problem.file, problem.line, problem.column) == (str(file), 3, 1)
+    assert str(caught.value).startswith(f"{file}:3:1: d_modl: ")
 
 
 def test_yaml_that_cannot_be_parsed_is_told_with_its_line(tmp_path: Path) -> None:
@@ -77,7 +85,7 @@ def test_yaml_that_cannot_be_parsed_is_told_with_its_line(tmp_path: Path) -> Non
     with pytest.raises(ConfigError) as caught:
         encoder_config(file)
     [problem] = caught.value.problems
-    assert (problem.code, problem.line) == ("unreadable", 2)
+    assert (problem.code, problem.line, problem.column) == ("unreadable", 2, 11)
 
 
 def test_a_problem_may_be_inside_a_named_thing() -> None:

@@ -8,9 +8,8 @@ import torch
 
 from registry import ConfigError, EncoderConfig, UnknownNameError, build_encoder, masks, presets
 from registry.cli import main
-from registry.config import encoder_config
+from registry.config import encoder_config, json_schema
 from registry.presets import about, expanded, names
-from registry.schema import json_schema
 from registry.yaml_file import parse_yaml
 from tests.messages import Messages
 

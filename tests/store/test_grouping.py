@@ -13,6 +13,7 @@ from sqlalchemy import delete, insert
 
 from store import Ledger, PlannedRun, Results, make_engine
 from store.encoding import score_rows
+from store.grouping import Group
 from store.models import RunRow, ScoreRow
 from store.records import Summary
 
@@ -121,3 +122,42 @@ def compare(one: Summary, seeds: Sequence[float], runs: int, missing: int) -> No
     bounds = (mean(seeds) - half, mean(seeds) + half)
     assert (one.low, one.high) == pytest.approx(bounds, rel=1e-9, abs=1e3 * close)
     assert one.method == "t, 95 %"
+
+
+Score = tuple[int, str, int, float | None]
+
+
+@st.composite
+def scores(draw: st.DrawFn) -> list[Score]:
+    """Scores run by run: seed, metric, length, value; measured alike, or not quite."""
+    kinds = st.tuples(st.sampled_from(["accuracy", "nll"]), st.sampled_from([8, 16, 32]))
+    alike = draw(st.lists(kinds, min_size=1, max_size=6, unique=True))
+    found: list[Score] = []
+    for _ in range(draw(st.integers(1, 5))):
+        own = draw(st.one_of(st.just(alike), st.permutations(alike)))
+        own = own[: draw(st.sampled_from([len(own), len(own), 1]))]
+        seed = draw(st.integers(0, 2))
+        values = st.one_of(st.none(), st.floats(0, 1, allow_nan=False))
+        found += [(seed, metric, length, draw(values)) for metric, length in own]
+    return found
+
+
+@given(configs=st.lists(scores(), min_size=1, max_size=4), same=st.booleans())
+@settings(max_examples=100, deadline=None, database=None, derandomize=True)
+def test_a_seed_has_the_mean_of_its_values_whatever_the_config(
+    configs: list[list[Score]], same: bool
+) -> None:
+    if same:
+        configs = [configs[0]] * len(configs)
+    meant: dict[int, list[float]] = {}
+    for seed, _, _, value in (score for scores in configs for score in scores):
+        meant.setdefault(seed, []).extend([] if value is None else [value])
+
+    columns = [list(zip(*found, strict=True)) for found in configs]
+    group = Group(
+        seeds=[seeds for seeds, _, _, _ in columns], values=[values for *_, values in columns]
+    )
+    made = group.by_seed()
+
+    means = [sum(each) / len(each) for _, each in sorted(meant.items()) if each]
+    assert [round(one, 12) for one in made] == [round(one, 12) for one in means]

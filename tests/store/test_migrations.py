@@ -10,9 +10,9 @@ import optuna
 import pytest
 from sqlalchemy import text
 
-from store import Ledger, Results, StoreError, database, make_engine
-from store.database import FIRST_VERSION, MIGRATIONS, SCHEMA_VERSION, upgrade
-from store.maintenance import check
+from store import Ledger, Results, StoreError, database, maintenance, make_engine
+from store.database import FIRST_VERSION, SCHEMA_VERSION
+from store.maintenance import MIGRATIONS, check, upgrade
 from store.models import VERSION_TABLE
 from tests.messages import Messages
 from tests.store.conftest import MakeRun
@@ -40,7 +40,7 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(MIGRATIONS, folder)
     script = folder / "versions" / f"revision_{NEXT}.py"
     script.write_text(ADDED)
-    monkeypatch.setattr(database, "MIGRATIONS", folder)
+    monkeypatch.setattr(maintenance, "MIGRATIONS", folder)
     return script
 
 

@@ -23,7 +23,7 @@ RUN_FIELDS = [
 ]
 SCORE_FRAME = [
     *("run_id", "study", "task", "arm", "phase", "seed", "split", "length", "metric", "bin", "n"),
-    *("correct", "value"),
+    *("correct", "value", "imputed"),
 ]
 
 

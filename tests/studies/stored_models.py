@@ -7,7 +7,7 @@ from typing import Any
 
 from store.ledger import Ledger
 from store.records import Run
-from studies.execution.worker import Job, SharedProgress, _Worker
+from studies.execution.worker import Job, SharedProgress, Worker
 from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
 from studies.experiment.plan import Plan
@@ -59,7 +59,7 @@ class Desk:
 
     def work(self, ids: Sequence[int], trials: Any = None) -> None:
         """Do the runs that are planned."""
-        worker = _Worker(self.job, SharedProgress([], _Count(), _Count(), [0], [0]), 0)
+        worker = Worker(self.job, SharedProgress([], _Count(), _Count(), [0], [0]), 0)
         worker.refuse_to_outlive = lambda: None  # type: ignore[method-assign]
         while claim := self.ledger.claim("desk", ids):
             worker.do(claim, self.ledger, trials)

@@ -14,6 +14,7 @@ from studies.experiment.study_file import read_study
 from studies.experiment.validate import check_draft, draft_problems
 from studies.report.findings import findings_of
 from studies.report.page import html_page, markdown_page
+from tests.messages import Messages
 from tests.studies.made_up import CLAIM, MadeUp, draft
 
 TEXT = """
@@ -127,12 +128,12 @@ def test_one_thing_changes_in_each_of_its_simple_contrasts(
         check_draft(interaction(**changes))
 
 
-def test_the_second_pair_makes_the_same_change_as_the_first() -> None:
+def test_the_second_pair_makes_the_same_change_as_the_first(messages: Messages) -> None:
     """One thing changes between any two of four encodings, yet no effect is seen twice."""
     arms = ["rope", "none", "alibi", "sinusoidal"]
     claim = {**CLAIM, "against": "none", "than": ["alibi", "sinusoidal"]}
 
-    with pytest.raises(ConfigError, match="compares one change under two levels") as caught:
+    with messages.raises(ConfigError) as caught:
         check_draft(draft(5, arms=arms, hypotheses=[claim]))
 
     assert "encoder.position.name: rope against none" in str(caught.value)
@@ -143,12 +144,12 @@ def test_a_sound_interaction_is_no_problem() -> None:
     check_draft(interaction())
 
 
-def test_a_time_is_asked_at_the_longest_trained_length() -> None:
+def test_a_time_is_asked_at_the_longest_trained_length(messages: Messages) -> None:
     claim = {**CLAIM, "metric": "steps_to_fit"}
     own = draft(5, hypotheses=[claim])
     settings = gather(own.study.budgets["own"].settings, None, ["training.until={value: 0.9}"])
 
-    with pytest.raises(ConfigError, match=r"longest trained length; say lengths: \[16\]"):
+    with messages.raises(ConfigError):
         check_draft(Draft(own.study, settings))
 
 

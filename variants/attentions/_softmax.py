@@ -1,6 +1,7 @@
 """The formula of softmax attention, for backends that hold scores themselves."""
 
 import torch
+import torch.nn.functional as F
 from einops import einsum
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -32,3 +33,12 @@ def softmax_weights(
     # set to 0 afterwards.
     scores = scores.masked_fill(~allowed & some, float("-inf"))
     return scores.softmax(dim=-1).masked_fill(~some, 0.0)
+
+
+def mixed_values(weights: Scores, v: Keys, dropout: float) -> Queries:
+    """The values of the keys, mixed by their weights, of which a share is dropped."""
+    return einsum(
+        F.dropout(weights, dropout).to(v.dtype),
+        v,
+        "batch heads query key, batch heads key d_head -> batch heads query d_head",
+    )

@@ -132,7 +132,7 @@ class Attention(Part):
         """
         if self.length_base is None:
             return None
-        shape = (sizes.batch, sizes.heads, sizes.queries, sizes.keys)
+        shape = sizes.shape
         counts: list[Tensor] = []
         for start in range(0, sizes.queries, ROWS):
             rows = slice(start, min(start + ROWS, sizes.queries))

@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-import torch.nn.functional as F
-from einops import einsum
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from variants.attentions._softmax import softmax_weights
+from variants.attentions._softmax import mixed_values, softmax_weights
 from variants.attentions.attention import Attention
 from variants.masks.causal import Causal
 from variants.masks.mask import Mask, Sizes
@@ -40,7 +38,7 @@ class Prepared:
         """The rows of the mask for a block of queries."""
         sizes = self.sizes
         every = torch.arange(rows.start, rows.stop, device=self.q_index.device)
-        return self.mask.rows(every, sizes.batch, sizes.heads, sizes.queries, sizes.keys)
+        return self.mask.rows(every, *sizes.shape)
 
 
 class Chunked(Attention):
@@ -100,9 +98,5 @@ class Chunked(Attention):
             k, v, allowed = k[:, :, : rows.stop], v[:, :, : rows.stop], allowed[..., : rows.stop]
         q_index, k_index = prepared.q_index[:, rows], prepared.k_index[:, : k.shape[2]]
         bias, content = position.bias(q_index, k_index), position.scores(q, k, q_index, k_index)
-        weights = F.dropout(softmax_weights(q, k, allowed, bias, content), dropout)
-        return einsum(
-            weights.to(v.dtype),
-            v,
-            "batch heads query key, batch heads key d_head -> batch heads query d_head",
-        )
+        weights = softmax_weights(q, k, allowed, bias, content)
+        return mixed_values(weights, v, dropout)

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 
-import torch.nn.functional as F
-from einops import einsum
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from variants.attentions._softmax import softmax_weights
+from variants.attentions._softmax import mixed_values, softmax_weights
 from variants.attentions.attention import Attention
 from variants.masks.mask import Mask, Sizes
 from variants.positions.position import Position
@@ -38,9 +36,7 @@ class Explicit(Attention):
     def prepare(
         self, mask: Mask, position: Position, q_index: QueryIndex, k_index: KeyIndex, sizes: Sizes
     ) -> Prepared:
-        allowed = mask.dense(
-            sizes.batch, sizes.heads, sizes.queries, sizes.keys, device=q_index.device
-        )
+        allowed = mask.dense(*sizes.shape, device=q_index.device)
         bias = position.bias(q_index, k_index)
         return Prepared(position, q_index, k_index, allowed, bias)
 
@@ -53,12 +49,7 @@ class Explicit(Attention):
         self, q: Queries, k: Keys, v: Keys, prepared: Prepared, dropout: float = 0.0
     ) -> tuple[Queries, Scores]:
         weights = self.weights(q, k, prepared)
-        mixed = einsum(
-            F.dropout(weights, dropout).to(v.dtype),
-            v,
-            "batch heads query key, batch heads key d_head -> batch heads query d_head",
-        )
-        return mixed, weights
+        return mixed_values(weights, v, dropout), weights
 
     def forward(
         self, q: Queries, k: Keys, v: Keys, prepared: Prepared, dropout: float = 0.0

@@ -8,6 +8,7 @@ from einops import einsum, rearrange, reduce
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from variants.attentions._softmax import mixed_values
 from variants.attentions.attention import Attention
 from variants.dims import Dims
 from variants.masks.causal import Causal
@@ -90,12 +91,7 @@ class LinearAttention(Attention):
     ) -> tuple[Queries, Scores]:
         terms = _terms(_features(q), _features(k, prepared.keep), prepared.causal)
         weights = _ratio(terms, reduce(terms, "b heads query key -> b heads query 1", "sum"))
-        mixed = einsum(
-            F.dropout(weights, dropout).to(v.dtype),
-            v,
-            "batch heads query key, batch heads key d_head -> batch heads query d_head",
-        )
-        return mixed, weights
+        return mixed_values(weights, v, dropout), weights
 
 
 def _rules_of(mask: Mask) -> tuple[bool, list[Padding]]:

@@ -54,9 +54,7 @@ class SDPA(Attention):
             return Prepared(position, q_index, k_index, True, None, None)
         if mask.unrestricted:
             return Prepared(position, q_index, k_index, False, bias, None)
-        allowed = mask.dense(
-            sizes.batch, sizes.heads, sizes.queries, sizes.keys, device=q_index.device
-        )
+        allowed = mask.dense(*sizes.shape, device=q_index.device)
         # Kernels disagree about rows that allow nothing, so they see such rows unmasked, and the
         # outputs of these rows are set to 0.
         empty = ~allowed.any(dim=-1, keepdim=True)

@@ -1,5 +1,3 @@
-"""A gated feed-forward layer with GELU."""
-
 import torch.nn.functional as F
 
 from variants.feedforwards.feedforward import Gated

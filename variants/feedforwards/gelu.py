@@ -1,5 +1,3 @@
-"""A feed-forward layer with GELU."""
-
 import torch.nn.functional as F
 
 from variants.feedforwards.feedforward import Plain

@@ -1,5 +1,3 @@
-"""A feed-forward layer without an activation: an ablation."""
-
 from variants.feedforwards.feedforward import Plain
 from variants.shapes import Hidden
 

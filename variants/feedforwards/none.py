@@ -1,5 +1,3 @@
-"""No feed-forward layer."""
-
 import torch
 
 from variants.feedforwards.feedforward import FeedForward

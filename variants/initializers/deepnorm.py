@@ -1,5 +1,3 @@
-"""What goes with DeepNorm."""
-
 import torch
 from torch import Tensor, nn
 

@@ -1,5 +1,3 @@
-"""Normal, smaller where a map writes into the stream."""
-
 import torch
 from torch import Tensor, nn
 

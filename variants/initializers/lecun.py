@@ -1,5 +1,3 @@
-"""LeCun initialization, truncated."""
-
 import torch
 from torch import Tensor, nn
 

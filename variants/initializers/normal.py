@@ -1,5 +1,3 @@
-"""Normal initialization with a fixed width."""
-
 import torch
 from torch import Tensor, nn
 

@@ -1,5 +1,3 @@
-"""Small normal initialization."""
-
 import torch
 from torch import Tensor, nn
 

@@ -1,5 +1,3 @@
-"""What T5 does."""
-
 import torch
 from torch import Tensor, nn
 

@@ -1,5 +1,3 @@
-"""What torch's own modules do."""
-
 import torch
 from torch import Tensor, nn
 

@@ -24,6 +24,11 @@ class Sizes:
     queries: int
     keys: int
 
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """The sizes in the order in which a mask is asked for them."""
+        return self.batch, self.heads, self.queries, self.keys
+
 
 @dataclass(frozen=True)
 class Repeats:

@@ -1,5 +1,3 @@
-"""The causal mask."""
-
 from typing import Literal
 
 from variants.masks._cells import Allowed, Cells, Index, Sizes

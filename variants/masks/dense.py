@@ -1,5 +1,3 @@
-"""Any boolean tensor as a mask."""
-
 import torch
 from einops import rearrange
 from jaxtyping import Bool
@@ -64,8 +62,7 @@ class Dense(Mask):
         ):
             raise ValueError(
                 f"a dense mask of shape {tuple(self.tensor.shape)} does not fit (batch, heads, "
-                f"query, key) = {(sizes.batch, sizes.heads, sizes.queries, sizes.keys)}"
-                + self._meant(sizes)
+                f"query, key) = {sizes.shape}" + self._meant(sizes)
             )
 
     def _meant(self, sizes: Sizes) -> str:

@@ -1,5 +1,3 @@
-"""The dilated mask."""
-
 from variants.masks._cells import Allowed, Index, Repeats, whole
 from variants.masks.mask import Mask
 

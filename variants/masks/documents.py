@@ -1,5 +1,3 @@
-"""Packed documents."""
-
 import torch
 from jaxtyping import Int
 from torch import Tensor

@@ -1,5 +1,3 @@
-"""The mask that allows everything."""
-
 from typing import ClassVar
 
 import torch

@@ -325,7 +325,7 @@ class Mask(Forms):
         some, affordable = max(AT_ONCE // row, 1), AT_MOST // row
         for first in range(0, min(queries, affordable), some):
             rows = torch.arange(first, min(first + some, queries))
-            allowed = self.rows(rows, sizes.batch, sizes.heads, sizes.queries, sizes.keys)
+            allowed = self.rows(rows, *sizes.shape)
             later = torch.arange(sizes.keys) > rearrange(rows, "query -> query 1")
             if bool((allowed & later).any()):
                 return True

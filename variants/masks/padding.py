@@ -1,5 +1,3 @@
-"""The padding mask."""
-
 from collections.abc import Hashable, Sequence
 from numbers import Integral
 

@@ -1,5 +1,3 @@
-"""Random blocks."""
-
 import torch
 from torch import Tensor
 

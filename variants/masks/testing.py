@@ -330,7 +330,7 @@ def _inputs(
 
 def _reach(mask: Mask, sizes: Sizes, layers: int, residual: bool) -> tuple[Reach, Reach]:
     """Which keys must reach which queries, and which may."""
-    shape = (sizes.batch, sizes.heads, sizes.queries, sizes.keys)
+    shape = sizes.shape
     reach = mask.dense(*shape).expand(shape).any(dim=1)
     itself = torch.eye(sizes.keys, dtype=torch.bool)
     must = reach | (itself & residual)

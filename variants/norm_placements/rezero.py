@@ -1,5 +1,3 @@
-"""ReZero."""
-
 import torch
 from torch import nn
 

@@ -1,5 +1,3 @@
-"""Batch normalization."""
-
 import torch
 from einops import rearrange, reduce
 from jaxtyping import Float

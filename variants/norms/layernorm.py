@@ -1,5 +1,3 @@
-"""Layer normalization."""
-
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,5 +1,3 @@
-"""No norm."""
-
 from variants.norms.norm import Norm
 from variants.shapes import States
 

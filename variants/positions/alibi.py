@@ -1,5 +1,3 @@
-"""Attention with linear biases."""
-
 from typing import Literal
 
 import torch

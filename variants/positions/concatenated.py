@@ -1,5 +1,3 @@
-"""Positions in channels of their own."""
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Int

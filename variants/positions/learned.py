@@ -1,5 +1,3 @@
-"""Learned absolute positions."""
-
 from typing import Literal
 
 import torch

@@ -1,5 +1,3 @@
-"""No position encoding."""
-
 from variants.positions.position import Position
 
 

@@ -1,5 +1,3 @@
-"""Random offsets."""
-
 import torch
 
 from variants.dims import Dims

@@ -1,5 +1,3 @@
-"""Random positions around any encoding."""
-
 from variants.dims import Dims
 from variants.part import named
 from variants.positions._randomizing import Randomizing

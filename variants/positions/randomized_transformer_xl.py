@@ -1,5 +1,3 @@
-"""Transformer-XL's relative encoding at random positions."""
-
 from variants.dims import Dims
 from variants.part import named
 from variants.positions._randomizing import Randomizing

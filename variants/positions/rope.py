@@ -1,5 +1,3 @@
-"""Rotary position embedding."""
-
 import math
 from typing import Literal
 

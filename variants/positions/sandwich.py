@@ -1,5 +1,3 @@
-"""Sandwich: a bias of sinusoids."""
-
 import torch
 from einops import einsum
 

@@ -1,5 +1,3 @@
-"""Shaw's clipped relative positions."""
-
 import torch
 from einops import einsum, repeat
 from torch import nn

@@ -1,5 +1,3 @@
-"""Sinusoidal position encoding."""
-
 from typing import Literal
 
 import torch

@@ -1,5 +1,3 @@
-"""T5's bucketed relative bias."""
-
 import math
 
 import torch

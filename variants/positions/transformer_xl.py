@@ -1,5 +1,3 @@
-"""Transformer-XL's relative positions."""
-
 import torch
 from einops import einsum, rearrange
 from jaxtyping import Float

@@ -1,5 +1,3 @@
-"""Rotary positions with a decay."""
-
 import torch
 from einops import einsum, rearrange
 from jaxtyping import Float, Int

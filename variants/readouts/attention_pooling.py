@@ -1,5 +1,3 @@
-"""A weighted mean whose weights are learned from content."""
-
 import torch
 from einops import einsum, rearrange
 from torch import nn

@@ -1,5 +1,3 @@
-"""Read the first token."""
-
 import torch
 
 from variants.readouts.readout import Readout

@@ -1,5 +1,3 @@
-"""Read the last token."""
-
 import torch
 
 from variants.readouts.readout import Readout

@@ -1,5 +1,3 @@
-"""The largest value of each channel."""
-
 from einops import rearrange, reduce
 
 from variants.readouts.readout import Readout

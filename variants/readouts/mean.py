@@ -1,5 +1,3 @@
-"""Average over the tokens."""
-
 from einops import reduce
 
 from variants.readouts.readout import Readout

@@ -1,5 +1,3 @@
-"""Read every token."""
-
 from variants.readouts.readout import Readout
 from variants.shapes import Real, Stream
 

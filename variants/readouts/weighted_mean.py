@@ -1,5 +1,3 @@
-"""A mean in which later tokens count more."""
-
 import torch
 from einops import einsum
 

@@ -75,7 +75,7 @@ def test_a_file_that_was_changed_adds_nothing(url: str, tmp_path: Path) -> None:
     done = call(url, "1", "--lengths=12")
 
     assert done.exit_code == 2
-    assert "is another file than was saved for run 1" in done.stderr
+    assert "checksum mismatch" in done.stderr
     assert Results(url).scores(length=12) == ()
 
 

@@ -50,5 +50,7 @@ def test_a_study_is_not_named_as_one_that_comes_with_the_sandbox(
 ) -> None:
     (tmp_path / "mine.yaml").write_text(FILE.replace("name: mine", f"name: {name}"))
     assert typed(monkeypatch, "--plan") == 2
-    told = f"error: mine.yaml:2: name: {name!r} is the name of a study that comes with the sandbox"
+    told = (
+        f"error: mine.yaml:2:1: name: {name!r} is the name of a study that comes with the sandbox"
+    )
     assert told in capsys.readouterr().err

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from store.ledger import Ledger
-from studies.execution.running import tell_namesake
+from studies.execution.running import warn_of_namesake
 from studies.extrapolation import STUDY
 
 MINE = replace(STUDY, name="mine", text="Does rope carry shift?\n\nIt should.")
@@ -25,7 +25,7 @@ def test_a_study_that_asks_something_else_under_the_same_name_is_told(
 ) -> None:
     ledger = Ledger.create(f"sqlite:///{tmp_path / 'sandbox.db'}")
     for one in (replace(MINE, text=text), MINE):
-        tell_namesake(one, ledger.describe_study(one.name, one.text))
+        warn_of_namesake(one, ledger.describe_study(one.name, one.text))
 
     said = capsys.readouterr().err
     assert said.startswith(f"Note: study mine in this database asked so far: {text}") is told

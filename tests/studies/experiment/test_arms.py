@@ -6,6 +6,7 @@ import pytest
 
 from registry import ConfigError, UnknownNameError
 from studies.experiment.arms import Arm, bare, crossed, read_arms, read_factors, select
+from tests.messages import Messages
 
 POSITION = ("encoder.position",)
 
@@ -57,8 +58,10 @@ def test_arms_that_say_nothing_are_refused(given: Any, told: str) -> None:
 
 
 @pytest.mark.parametrize("variables", [(), ("encoder.position", "encoder.norm")])
-def test_a_bare_arm_needs_exactly_one_variable(variables: tuple[str, ...]) -> None:
-    with pytest.raises(ConfigError, match="a bare arm is a value of the one variable"):
+def test_a_bare_arm_needs_exactly_one_variable(
+    messages: Messages, variables: tuple[str, ...]
+) -> None:
+    with messages.raises(ConfigError):
         bare("rope").over(variables)
 
 
@@ -112,9 +115,9 @@ def test_arms_are_selected_by_name_in_the_order_asked_for() -> None:
     ]
 
 
-def test_a_name_that_is_not_declared_is_a_bare_value_or_an_error() -> None:
+def test_a_name_that_is_not_declared_is_a_bare_value_or_an_error(messages: Messages) -> None:
     declared = read_arms(["rope"])
 
     assert select(declared, ["mine"], bare_too=True) == [bare("mine")]
-    with pytest.raises(UnknownNameError, match="did you mean 'rope'"):
+    with messages.raises(UnknownNameError):
         select(declared, ["roep"], bare_too=False)

@@ -1,11 +1,11 @@
 """The Pareto front, against its definition, and against Optuna's."""
 
 import optuna
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from studies.experiment.search import Direction, front
+from tests.messages import Messages
 
 AIMS: list[Direction] = ["maximize", "minimize"]
 PLACES = st.sampled_from([0.0, 0.5, 1.0, 2.0])
@@ -44,6 +44,6 @@ def test_optuna_finds_the_same_front() -> None:
     assert sorted(front(points, AIMS)) == sorted(trial.number for trial in study.best_trials)
 
 
-def test_a_point_without_a_value_for_each_objective_is_refused() -> None:
-    with pytest.raises(ValueError, match="b: 2 objectives, but 1 values"):
+def test_a_point_without_a_value_for_each_objective_is_refused(messages: Messages) -> None:
+    with messages.raises(ValueError):
         front({"a": (1.0, 2.0), "b": (1.0,)}, AIMS)

@@ -6,7 +6,8 @@ import pytest
 
 from registry import ConfigError
 from studies.experiment.overlays import Layer, name_of
-from studies.experiment.overrides import gather, try_to_gather
+from studies.experiment.overrides import gather, resolve_settings
+from tests.messages import Messages
 
 DEFAULTS = {
     "encoder": {"d_model": 32, "feedforward": {"name": "gelu", "d_ff": 128}},
@@ -50,8 +51,8 @@ def test_values_of_assignments_are_yaml(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("text", ["a", "=1", "a..b=1", ".a=1"])
-def test_an_assignment_without_key_or_value_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"expected dotted\.key=value"):
+def test_an_assignment_without_key_or_value_is_refused(messages: Messages, text: str) -> None:
+    with messages.raises(ConfigError):
         settle(text)
 
 
@@ -153,20 +154,24 @@ def test_problems_of_the_encoder_are_told_with_the_others() -> None:
 def test_what_an_option_breaks_is_not_blamed_on_a_file() -> None:
     layers = (Layer({"study": {"seeds": 3}}, Path("mine.yaml")),)
 
-    [problem] = try_to_gather(DEFAULTS, options={"seeds": 0}, layers=layers).problems
+    [problem] = resolve_settings(DEFAULTS, options={"seeds": 0}, layers=layers).problems
 
     assert (problem.key, problem.file) == ("study.seeds", None)
 
 
-def test_a_whole_study_given_as_settings_is_told_how_it_is_run(tmp_path: Path) -> None:
+def test_a_whole_study_given_as_settings_is_told_how_it_is_run(
+    messages: Messages, tmp_path: Path
+) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("name: mine\nquestion: Which?\ntask: shift\n")
-    with pytest.raises(ConfigError, match=f"describes a whole study: .*studies.run {file}$"):
+    with messages.raises(ConfigError):
         gather({}, file)
 
 
-def test_a_root_that_holds_no_keys_is_told_with_its_file(tmp_path: Path) -> None:
+def test_a_root_that_holds_no_keys_is_told_with_its_file(
+    messages: Messages, tmp_path: Path
+) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("training: 3\n")
-    with pytest.raises(ConfigError, match=f"^{file}:1: training: training holds keys, such as"):
+    with messages.raises(ConfigError):
         gather({}, file)

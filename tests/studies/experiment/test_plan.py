@@ -12,6 +12,7 @@ from studies.experiment.resolve import resolve
 from studies.experiment.validate import check_draft
 from studies.extrapolation import QUICK, STUDY
 from studies.training.settings import check_run
+from tests.messages import Messages
 from variants.positions import Position
 
 
@@ -95,12 +96,14 @@ def test_the_task_says_where_it_is_read_and_how_many_logits_a_place_needs() -> N
 
 
 @pytest.mark.parametrize("mask", ["full", "prefix", "causal | window", "{name: window, radius: 2}"])
-def test_a_text_with_its_answers_needs_a_mask_that_does_not_look_ahead(mask: str) -> None:
+def test_a_text_with_its_answers_needs_a_mask_that_does_not_look_ahead(
+    messages: Messages, mask: str
+) -> None:
     mask = {
         "prefix": "{name: prefix, length: 3}",
         "causal | window": "causal | window(radius=1)",
     }.get(mask, mask)
-    with pytest.raises(ConfigError, match="unique_copy shows its answers later in the text"):
+    with messages.raises(ConfigError):
         check_draft(draft("task=unique_copy", f"encoder.mask={mask}"))
 
 
@@ -109,9 +112,9 @@ def test_a_text_with_its_answers_is_fine_under_a_causal_mask(mask: str) -> None:
     check_draft(draft("task={name: causal_copy, alphabet: 5}", f"encoder.mask={mask}"))
 
 
-def test_lengths_beyond_the_longest_of_a_task_are_refused() -> None:
+def test_lengths_beyond_the_longest_of_a_task_are_refused(messages: Messages) -> None:
     brief = ("task={name: unique_copy, alphabet: 20}", "encoder.mask=causal")
-    with pytest.raises(ConfigError, match=r"from length 1 to 20; got 24"):
+    with messages.raises(ConfigError):
         check_draft(draft(*brief, "evaluation.test_lengths=[16, 24]"))
 
 
@@ -227,9 +230,9 @@ def test_a_panel_has_the_arms_that_it_is_for() -> None:
     ]
 
 
-def test_an_arm_of_a_panel_that_the_study_does_not_have_is_refused() -> None:
+def test_an_arm_of_a_panel_that_the_study_does_not_have_is_refused(messages: Messages) -> None:
     made = of_panels({"task": "shift", "arms": ["rope", "nome"]})
-    with pytest.raises(ConfigError, match=r"study\.panels\.0\.arms.*'nome'; did you mean 'none'"):
+    with messages.raises(ConfigError):
         check_draft(made)
 
 
@@ -250,12 +253,12 @@ def test_what_is_measured_without_training_is_not_tuned() -> None:
 
 
 @pytest.mark.parametrize("pad_id", [None, 1])
-def test_padded_batches_need_an_encoder_that_knows_padding(pad_id: int | None) -> None:
+def test_padded_batches_need_an_encoder_that_knows_padding(
+    messages: Messages, pad_id: int | None
+) -> None:
     words = ["training.lengths_per_batch=8", f"encoder.pad_id={'null' if pad_id is None else 1}"]
 
-    with pytest.raises(
-        ConfigError, match=r"encoder\.pad_id: batches of several lengths are padded"
-    ):
+    with messages.raises(ConfigError):
         check_draft(draft("study.arms=[rope, none]", "task=shift", *words))
 
     check_draft(draft("study.arms=[rope, none]", "task=shift", words[0], "encoder.pad_id=0"))

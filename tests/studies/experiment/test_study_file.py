@@ -10,6 +10,7 @@ from studies.experiment.load import Typed, load_draft
 from studies.experiment.overrides import gather
 from studies.experiment.study_file import read_study
 from studies.experiment.validate import draft_problems
+from tests.messages import Messages
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "my_study.yaml"
 
@@ -71,7 +72,7 @@ def test_what_registers_parts_is_seen_from_the_file(tmp_path: Path) -> None:
     [
         (
             "queston: what?",
-            "mine.yaml:11: queston: unknown key 'queston'; did you mean",
+            "mine.yaml:11:1: queston: unknown key 'queston'; did you mean",
         ),
         ("name: 3", "name: name is a text; got 3"),
         ("variable: position", "a variable is a dotted key such as encoder.position"),
@@ -114,12 +115,14 @@ def test_what_is_wrong_with_settings_is_told_with_the_file_and_with_the_arms(
     assert "study.arms (two): input should be a valid integer; got 'two'" in told
 
 
-def test_a_slip_in_a_hypothesis_is_refused_and_a_choice_of_arms_is_not(tmp_path: Path) -> None:
+def test_a_slip_in_a_hypothesis_is_refused_and_a_choice_of_arms_is_not(
+    messages: Messages, tmp_path: Path
+) -> None:
     study = read_study(written(tmp_path, MINE))
     load_draft(study, Typed("file", options={"only": ["1"]}))
 
     slip = read_study(written(tmp_path, MINE.replace("panel: shift", "panel: shfit")))
-    with pytest.raises(ConfigError, match=r"\(deeper\): no panel 'shfit' in .*mean 'shift'\?"):
+    with messages.raises(ConfigError):
         load_draft(slip, Typed("file"))
 
 
@@ -191,31 +194,35 @@ def test_what_follows_from_a_wrong_key_alone_is_not_told(tmp_path: Path) -> None
     assert (problem.key, problem.nearest) == ("study.panels.0.labell", "label")
 
 
-def test_a_budget_that_is_not_asked_for_is_checked_too(tmp_path: Path) -> None:
+def test_a_budget_that_is_not_asked_for_is_checked_too(messages: Messages, tmp_path: Path) -> None:
     text = MINE + "budgets: {quick: {}, big: {study: {seedz: 3}}}\n"
     study = read_study(written(tmp_path, text))
 
-    with pytest.raises(ConfigError, match=r"mine.yaml:\d+: budgets.big.study.seedz: unknown key"):
+    with messages.raises(ConfigError):
         load_draft(study, Typed("quick"))
 
 
-def test_a_dotted_root_is_told_as_it_is_written_here(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"budgets.quick.training.steps: write training: {steps"):
+def test_a_dotted_root_is_told_as_it_is_written_here(messages: Messages, tmp_path: Path) -> None:
+    with messages.raises(ConfigError):
         read_study(written(tmp_path, MINE + "budgets: {quick: {training.steps: 3}}\n"))
 
 
-def test_a_missing_key_is_told_with_the_file_that_lacks_it(tmp_path: Path) -> None:
+def test_a_missing_key_is_told_with_the_file_that_lacks_it(
+    messages: Messages, tmp_path: Path
+) -> None:
     study = read_study(written(tmp_path, MINE.replace(', against: "1"', "")))
 
-    with pytest.raises(ConfigError, match=r"mine.yaml:\d+: study.hypotheses.0.against: this key"):
+    with messages.raises(ConfigError):
         load_draft(study, Typed("file"))
 
 
-def test_a_cell_of_a_crossed_design_that_is_spelled_otherwise_is_named(tmp_path: Path) -> None:
+def test_a_cell_of_a_crossed_design_that_is_spelled_otherwise_is_named(
+    messages: Messages, tmp_path: Path
+) -> None:
     crossed = "factors: {encoder.n_layers: [1, 2], encoder.norm_placement: [pre, post]}"
     text = MINE.replace("arms: [1, 2]", crossed).replace('arm: "2", against: "1"', (
         "arm: 2 x pre, against: 1 × pre"
     ))  # fmt: skip
 
-    with pytest.raises(ConfigError, match=r"no arm '2 x pre' in .*; did you mean '2 × pre'\?"):
+    with messages.raises(ConfigError):
         load_draft(read_study(written(tmp_path, text)), Typed("file"))

@@ -7,7 +7,7 @@ import pytest
 
 from registry.errors import Problem
 from studies.experiment.overlays import Layer
-from studies.experiment.overrides import as_written, holds, without
+from studies.experiment.overrides import at_origin, holds, without
 
 DATA: dict[str, Any] = {"a": {"b": [{"c": 1}, {"d": 2}], "x.y": {"z": 3}}, "e": 4}
 
@@ -17,7 +17,7 @@ DATA: dict[str, Any] = {"a": {"b": [{"c": 1}, {"d": 2}], "x.y": {"z": 3}}, "e": 
     [("a.b.0.c", True), ("a.b.1.c", False), ("a.b.2", False), ("a.x.y.z", True), ("a.x", False)],
 )
 def test_a_path_leads_through_mappings_lists_and_dotted_keys(path: str, there: bool) -> None:
-    assert holds(DATA, path.split(".")) is there
+    assert holds(DATA, path) is there
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_the_uppermost_layer_that_says_a_key_is_told() -> None:
     told = [
         (one.key, one.file)
         for key in ("study.panels.0.task.k", "training.steps", "training.clip", "elsewhere")
-        for one in [as_written(Problem(key, "wrong"), layers)]
+        for one in [at_origin(Problem(key, "wrong"), layers)]
     ]
 
     assert told == [

@@ -6,7 +6,6 @@ import pytest
 
 from registry import UnknownNameError
 from registry.build import build_encoder
-from studies.cli.named import typed_table
 from studies.execution.preview import preview
 from studies.experiment.load import Typed, load_draft
 from studies.experiment.validate import draft_problems
@@ -113,8 +112,7 @@ def test_rows_may_be_chosen_and_an_unknown_one_names_its_nearest() -> None:
         study_of("ruoss_2023", ["solve_equation"])
 
 
-def test_typed_words_are_those_of_the_table_and_those_of_its_study() -> None:
-    study, rest = typed_table(["--budget", "smoke", "--table=xiong_2020", "--seeds", "3"])
-    assert (study.name, rest) == ("xiong_2020", ["--budget", "smoke", "--seeds", "3"])
+def test_a_published_table_is_run_by_its_own_command() -> None:
+    study = study_of("xiong_2020")
     assert study.program == "python -m studies.published --table xiong_2020"
     assert study.launcher == "python -m studies.published"

@@ -47,8 +47,8 @@ def copied(packages: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 def comment(file: Path) -> None:
-    rest = file.read_text().split('"""', 2)[2]
-    file.write_text(f'"""Another docstring."""\n\n# a comment\n{rest}')
+    before, _, after = file.read_text().split('"""', 2)
+    file.write_text(f'# a comment\n{before}"""Another docstring."""{after}')
 
 
 def edit(file: Path) -> None:

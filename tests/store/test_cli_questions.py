@@ -221,4 +221,19 @@ def test_what_is_mistyped_is_told(filled: str, words: list[str], message: str) -
 def test_an_empty_answer_tells_what_there_is(filled: str) -> None:
     result = call("scores", "--where", "metric == 'skil'", "--storage", filled)
     assert result.exit_code == 0
-    assert "no row is of these; metric: accuracy" in result.stderr
+    assert "no rows match; metric: accuracy" in result.stderr
+
+
+def test_choices_of_two_searches_are_told_apart(
+    ledger: Ledger, make_run: MakeRun, filled: str
+) -> None:
+    ids = ledger.plan([make_run(phase="tune", config_hash="later", identity="later")])
+    ledger.choose(make_choice([(0.2, 0.375, ids)], 0, search="later"))
+
+    current = call("best", "--storage", filled).stdout
+    both = call("best", "--with-superseded", "--storage", filled).stdout
+
+    assert "search" not in current.splitlines()[0]
+    assert "search" in both.splitlines()[0]
+    searches = [row["search"] for row in answers("best", "--with-superseded", "--storage", filled)]
+    assert len(set(searches)) == len(searches) == 3

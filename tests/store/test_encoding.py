@@ -1,4 +1,4 @@
-"""What is awkward to store comes back as what it was, or as what is said that it becomes."""
+"""What may be stored comes back as what it was; the rest is refused before it is written."""
 
 import json
 import math
@@ -15,7 +15,49 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store import Ledger, Results, plain
+from store.errors import StoreError
 from store.records import PlannedRun
+from tests.messages import Messages
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        (None, None),
+        (True, True),
+        (np.bool_(True), True),
+        (np.int64(3), 3),
+        (np.float32(0.5), 0.5),
+        (np.float64(0.25), 0.25),
+        (np.str_("a"), "a"),
+        ((1, (2, "b")), [1, [2, "b"]]),
+        ({"a": {"b": (np.int8(1),)}}, {"a": {"b": [1]}}),
+        (math.nan, "nan"),
+        ([math.inf, -np.float32("inf")], ["inf", "-inf"]),
+        (10**30, 10**30),
+    ],
+)
+def test_plain_values_are_what_json_knows(value: object, kept: object) -> None:
+    found = plain(value)
+    assert found == kept
+    assert type(found) is type(kept)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": [0, np.zeros(2)]},
+        np.array(1.0),
+        {"a": {1, 2}},
+        {"a": Path("x")},
+        {"a": {1: 2}},
+        b"x",
+    ],
+)
+def test_other_values_are_refused_by_their_place(messages: Messages, value: Any) -> None:
+    with messages.raises(StoreError):
+        plain(value, "config")
+
 
 MakeRun = Callable[..., PlannedRun]
 LONG = "ein langer Text – 🙂 " * 5000

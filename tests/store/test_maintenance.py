@@ -239,7 +239,7 @@ def test_pruning_needs_to_be_told_which_and_spares_what_runs(
     ids = ledger.plan([make_run()])
     assert ledger.claim("w", ids) is not None
     for words, told in (
-        ([], "prune needs to be told which runs"),
+        ([], "select runs with --study"),
         (["--study", "reach"], "run 1 is running"),
         (["--where", "arm =="], "allowed are names"),
         (["--superseded", "--where", "seed == 1) or (seed == 0"], "unmatched ')'"),

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 
 from store import Ledger, Results, StoreError
-from store.database import make_engine, transact
+from store.database import make_engine, transaction
 from store.models import RunRow
 from store.records import PlannedRun
+from store.where import RUN_COLUMNS, SCORE_COLUMNS, compile_filter
 from tests.messages import Messages
 from tests.store.postgres import Server
 
@@ -195,66 +196,63 @@ def test_filters_by_example(results: Results, where: str, seeds: list[int]) -> N
     assert chosen(results, where) == seeds
 
 
-@pytest.mark.parametrize(
-    ("where", "message"),
-    [
-        ("lenght > 3", "'lenght' (column 1) is not known here; did you mean 'length'?"),
-        (
-            "training.learning_rat > 3",
-            "'training.learning_rat' (column 1) is not known here; "
-            "did you mean 'training.learning_rate'?",
-        ),
-        ("seed > 1 and nosuch.key == 1", "'nosuch.key' (column 14) is not known here"),
-        ("seed = 1", "invalid syntax at column 6; equal is written ==; allowed are"),
-        ("", "invalid syntax"),
-        ("seed >", "invalid syntax"),
-        ("seed", "'seed' (column 1) is not a comparison; write it == True"),
-        ("True", "'True' (column 1) is not a comparison"),
-        ("1 == 1", "'1' (column 1) is compared without a name"),
-        ("seed + 1 == 2", "'seed + 1' (column 1) is not a value"),
-        ("seed == 2 + 1", "'2 + 1' (column 9) is not a value"),
-        ("seed == '1'", "'seed' (column 1) is a number and cannot be compared with '1'"),
-        ("arm == 1", "'arm' (column 1) is text and cannot be compared with 1"),
-        ("arm == ['a']", "'arm' (column 1) is text and cannot be compared with ['a']"),
-        ("position == 1", "'position' (column 1) is text and cannot be compared with 1"),
-        ("encoder.d_model == '64'", "holds number, never text like '64'"),
-        ("task.mode < 4", "'task.mode' (column 1) holds number or text and cannot be ordered"),
-        ("seed < None", "'None' (column 8) has no order"),
-        ("seed is 3", "'3' (column 9) cannot follow `is`"),
-        ("'a' in arm", "\"'a'\" (column 1) cannot stand before `in`"),
-        ("arm in 'abc'", "\"'abc'\" (column 8) cannot follow `in`"),
-        ("arm in (arm, 'a')", "'arm' (column 9) is not a value"),
-        ("seed == 10**3", "is not a value"),
-        ("seed == 99999999999999999999", "is too large a number"),
-        ("value < 1e999", "is not finite"),
-        ("created_at > 'yesterday'", "\"'yesterday'\" (column 14) is no time"),
-        ("started_at in ('2026-13-01',)", "is no time; write one like '2026-01-31T12:00'"),
-        ("started_at == ''", "is no time"),
-        ("arm == 'a\\0'", "holds a character that no database takes"),
-        ("arm == '\\ud800'", "holds a character that no database takes"),
-        ("seed == 1j", "'1j' (column 9) is not a value"),
-        ("arm == b'a'", "is not a value"),
-        ("__import__('os').system('true') == 0", "is not a value"),
-        ("().__class__ == 1", "'().__class__' (column 1) is not a name"),
-        ("arm.__class__ == 'a'", "'arm.__class__' (column 1) is not known here"),
-        ("(lambda: 1) == seed", "is not a value"),
-        ("[x for x in arm] == seed", "is not a value"),
-        ("(y := 3) == seed", "is not a value"),
-        ("f'{arm}' == arm", "is not a value"),
-        ("seed == 1; DROP TABLE es_runs", "invalid syntax"),
-        ("config == '{}'", "'config' (column 1) is not known here"),
-        ("arm.upper() == 'A'", "'arm.upper()' (column 1) is not a value"),
-        ("arm if seed else arm", "is not a comparison"),
-        ("(" * 300 + "seed == 1" + ")" * 300, "too many nested parentheses"),
-        ("not " * 150 + "seed == 1", "is nested more than 100 deep"),
-        ("seed" + ".a" * 500 + " == 1", "is not known here"),
-    ],
-)
-def test_anything_else_is_refused_by_its_place(results: Results, where: str, message: str) -> None:
-    with pytest.raises(StoreError) as caught:
-        results.scores(where=where)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+REFUSED = [
+    "lenght > 3",
+    "training.learning_rat > 3",
+    "seed > 1 and nosuch.key == 1",
+    "seed = 1",
+    "",
+    "seed >",
+    "seed",
+    "True",
+    "1 == 1",
+    "seed + 1 == 2",
+    "seed == 2 + 1",
+    "seed == '1'",
+    "arm == 1",
+    "arm == ['a']",
+    "position == 1",
+    "encoder.d_model == '64'",
+    "task.mode < 4",
+    "seed < None",
+    "seed is 3",
+    "'a' in arm",
+    "arm in 'abc'",
+    "arm in (arm, 'a')",
+    "seed == 10**3",
+    "seed == 99999999999999999999",
+    "value < 1e999",
+    "created_at > 'yesterday'",
+    "started_at in ('2026-13-01',)",
+    "started_at == ''",
+    "arm == 'a\\0'",
+    "arm == '\\ud800'",
+    "seed == 1j",
+    "arm == b'a'",
+    "__import__('os').system('true') == 0",
+    "().__class__ == 1",
+    "arm.__class__ == 'a'",
+    "(lambda: 1) == seed",
+    "[x for x in arm] == seed",
+    "(y := 3) == seed",
+    "f'{arm}' == arm",
+    "seed == 1; DROP TABLE es_runs",
+    "config == '{}'",
+    "arm.upper() == 'A'",
+    "arm if seed else arm",
+    "(" * 300 + "seed == 1" + ")" * 300,
+    "not " * 150 + "seed == 1",
+    "seed" + ".a" * 500 + " == 1",
+]
+
+
+def test_anything_else_is_refused_by_its_place(messages: Messages) -> None:
+    keys = {"encoder.d_model": {"number"}, "task.mode": {"number", "text"}}
+    keys["training.learning_rate"] = {"number", "null"}
+    for text in REFUSED:
+        with messages.raises(StoreError) as caught:
+            compile_filter(text, RUN_COLUMNS | SCORE_COLUMNS, lambda: keys)
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -296,6 +294,7 @@ def test_times_are_compared_as_instants(
     noon = datetime(2026, 3, 5, 12, tzinfo=UTC)
     engine = make_engine(place)
     times = update(RunRow).values(created_at=noon, started_at=noon, finished_at=noon)
-    transact(engine, lambda session: session.execute(times))
+    with transaction(engine) as session:
+        session.execute(times)
     engine.dispose()
     assert len(results.runs(where=where)) == count

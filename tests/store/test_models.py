@@ -14,8 +14,8 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.exc import IntegrityError, StatementError
 
 from store import Ledger, Results, install_sqlite_hooks, make_engine
-from store.database import transact
-from store.models import CurveRow, EnvironmentRow, RunRow, ScoreRow, Table, is_ours
+from store.database import transaction
+from store.models import PREFIX, CurveRow, EnvironmentRow, RunRow, ScoreRow, Table
 from store.records import PlannedRun
 
 MakeRun = Callable[..., PlannedRun]
@@ -82,7 +82,7 @@ def test_optuna_writes_with_our_hooks(ledger: Ledger, url: str) -> None:
     storage.engine.dispose()
 
 
-def test_the_history_makes_what_the_rows_declare(ledger: Ledger, url: str) -> None:
+def test_a_new_database_has_what_the_rows_declare(ledger: Ledger, url: str) -> None:
     optuna_study(url)
     engine = make_engine(url)
     with engine.connect() as connection:
@@ -90,7 +90,9 @@ def test_the_history_makes_what_the_rows_declare(ledger: Ledger, url: str) -> No
             connection,
             opts={
                 "version_table": "es_alembic_version",
-                "include_name": lambda name, kind, parents: kind != "table" or is_ours(name, kind),
+                "include_name": lambda name, kind, parents: (
+                    kind != "table" or name.startswith(PREFIX)
+                ),
                 "compare_type": False,
             },
         )
@@ -106,10 +108,10 @@ def test_foreign_keys_hold_on_every_connection(ledger: Ledger, url: str, make_ru
         with pytest.raises(IntegrityError), engine.begin() as connection:
             connection.execute(insert(ScoreRow), [orphan])
         engine.dispose()
-    transact(engine, lambda session: session.execute(delete(RunRow).where(RunRow.id == run_id)))
-    for table in (ScoreRow, CurveRow):
-        left = transact(engine, lambda session, table=table: session.scalars(select(table)).all())
-        assert left == []
+    with transaction(engine) as session:
+        session.execute(delete(RunRow).where(RunRow.id == run_id))
+        for table in (ScoreRow, CurveRow):
+            assert session.scalars(select(table)).all() == []
     engine.dispose()
 
 

@@ -95,7 +95,7 @@ def test_an_error_in_a_part_breaks_the_promise_and_tells_the_line() -> None:
     [result] = check(made(embed=fail), only=[DISTANCE]).results
     assert result.status == "broken"
     assert "TypeError: unsupported operand" in result.detail
-    assert "test_check.py, line " in result.detail
+    assert "test_conformance.py, line " in result.detail
 
 
 def test_what_fails_without_a_capture_is_not_told_as_a_fault_of_the_capture() -> None:

@@ -7,8 +7,7 @@ import torch
 
 from registry.build import threads
 from registry.conformance.checks import Promise
-from registry.conformance.subject import Subject
-from registry.conformance.trial import Trial
+from registry.conformance.subject import Subject, Trial
 from registry.registry import REGISTRIES
 
 
