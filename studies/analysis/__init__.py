@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from studies.analysis.permutation import holm as holm
     from studies.analysis.permutation import permutation_test as permutation_test
     from studies.analysis.results import Arm as Arm
-    from studies.analysis.results import Fit as Fit
     from studies.analysis.results import Seed as Seed
     from studies.analysis.results import StudyResults as StudyResults
     from studies.analysis.results import Task as Task
@@ -39,7 +38,7 @@ __getattr__, __dir__ = face(
     {
         "contrasts": ["Contrast", "compare_endpoints", "contrast", "crossed", "seeds_needed"],
         "permutation": ["holm", "permutation_test"],
-        "results": ["Arm", "Fit", "Seed", "StudyResults", "Task"],
+        "results": ["Arm", "Seed", "StudyResults", "Task"],
         "sentences": ["sentence"],
         "summaries": [
             *("interquartile_mean", "optimality_gap", "probability_of_improvement"),
