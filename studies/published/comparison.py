@@ -277,7 +277,7 @@ class Grid:
 Item = str | Grid
 
 
-def write(console: "Console", results: "StudyResults", form: str) -> None:
+def write(form: str, console: "Console", results: "StudyResults") -> None:
     """Print the comparison, as "table" or as "markdown"."""
     for item in items(load(results.plan.study), results):
         if form == "markdown":
@@ -331,7 +331,7 @@ def _row(
     header += ["ours, maximum"] * maximum + ["skill at the longest trained"] * fits + ["seeds"]
     lines: list[list[str]] = []
     for column, one in found.items():
-        line = [column, paper(table, printed.get(column)), around(one)]
+        line = [column, paper(printed.get(column)), around(one)]
         line += [number(max(one.values, default=None))] * maximum
         line += [number(one.fit) + ("" if one.learned else " (did not learn)")] * fits
         lines.append([*line, f"{len(one.values)} of {one.runs}"])
@@ -383,7 +383,7 @@ def _why(table: Published, tried: Sequence[Tried]) -> str:
     return "; ".join(dict.fromkeys(one.claim.place for one in tried if not one.claim.verified))
 
 
-def paper(table: Published, cell: Cell | None) -> str:
+def paper(cell: Cell | None) -> str:
     """A number as it is printed in the source, marked where it is not verified."""
     if cell is None:
         return "n/a"

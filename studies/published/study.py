@@ -61,7 +61,7 @@ def _show(form: str, console: "Console", results: "StudyResults") -> None:
     # Imported here, so that --help stays fast.
     from studies.published.comparison import write
 
-    write(console, results, form)
+    write(form, console, results)
 
 
 def _notes(draft: Draft) -> Sequence[str]:
