@@ -1,4 +1,4 @@
-"""What came out of a study: results of arms, verdicts on hypotheses, summaries, and their words.
+"""The outcome of a study: results of arms, verdicts on hypotheses, summaries, and their words.
 
 `judge` turns hypotheses and what came of the seeds into verdicts, `sentence` says one in English;
 `docs/statistics.md` tells what is computed, and why.

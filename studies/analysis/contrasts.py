@@ -112,7 +112,7 @@ Name = TypeVar("Name", bound=Hashable)
 
 @dataclass(frozen=True)
 class Endpoint:
-    """How two arms differ in one endpoint.
+    """The difference of two arms in one endpoint.
 
     Args:
         contrast: The difference of the means, with an interval that holds for all endpoints.
@@ -197,7 +197,7 @@ ALTERNATIVES: dict[Direction, Alternative] = {
     "different": "two-sided",
     "same": "greater",
 }
-"""What the permutation test of a claim looks at; "same" is two one-sided tests."""
+"""The alternative of the permutation test of a claim; "same" is two one-sided tests."""
 
 
 def distance(effect: float, direction: Direction, smallest_effect: float) -> float:

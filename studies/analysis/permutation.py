@@ -21,10 +21,10 @@ from jaxtyping import Bool, Float, Int
 Alternative = Literal["two-sided", "greater", "less"]
 
 EXACT_LIMIT = 50_000
-"""Up to this many splits, which 9 seeds against 9 stay below, all of them are looked at."""
+"""All splits are tried up to this many, which 9 seeds against 9 stay below."""
 
 DRAWS = 19_999
-"""How many splits are drawn where there are more."""
+"""The number of splits that are drawn where there are more."""
 
 SAME = 1e-9
 """Statistics closer than this, relatively, are ties: they differ by rounding."""

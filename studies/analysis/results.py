@@ -1,4 +1,4 @@
-"""What came of a study: its tasks, arms and seeds, in the one form that every surface reads.
+"""The outcome of a study: its tasks, arms and seeds, in the one form that every surface reads.
 
 `studies.analysis.gather` makes it from a plan and the stored rows. A seed that diverged has the
 stored scores of a model that learned nothing; one that failed has none, and is counted beside.
@@ -86,7 +86,7 @@ class Seed:
 
 @dataclass(frozen=True)
 class Fit:
-    """How well an arm learned what it was trained on.
+    """The fit of an arm to what it was trained on.
 
     `mean` is the mean skill at the longest trained length, None where it was not measured; `solved`
     seeds of all `seeds` reach the threshold, and `learned` tells whether the mean does: `sure` if
@@ -102,7 +102,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Reach:
-    """How far an arm's mean skill stays at or above the threshold.
+    """The reach of an arm: how far its mean skill stays at or above the threshold.
 
     Args:
         learned: Does it at the longest trained length? None where that was not measured.
@@ -242,7 +242,7 @@ class Arm:
         return _first(one.values.get((FLOOR, length)) for one in self.seeds.values())
 
     def fit(self, threshold: float) -> Fit:
-        """Return how well the arm learned what it was trained on."""
+        """Return the fit of the arm to what it was trained on."""
         values = [one.fit for one in self.seeds.values() if one.status != "failed"]
         known = [value for value in values if value is not None]
         mean = _mean(values) if values else None
@@ -411,7 +411,7 @@ class Task:
 
 @dataclass(frozen=True)
 class StudyResults:
-    """What is stored of a plan: all its tasks, with all their arms and seeds."""
+    """The stored results of a plan: all its tasks, with all their arms and seeds."""
 
     plan: "Plan"
     tasks: list[Task]

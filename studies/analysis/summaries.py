@@ -35,7 +35,7 @@ def interquartile_mean(scores: Scores) -> float:
 
 
 def optimality_gap(scores: Scores, target: float = 1.0) -> float:
-    """By how much runs fall short of a target on average; what exceeds it does not make up.
+    """The mean shortfall of runs from a target; what exceeds it does not make up.
 
     Raises:
         ValueError: If there is no value, or one is not finite.
@@ -172,7 +172,7 @@ def modes(values: Sequence[float], threshold: float = 0.8) -> Modes | None:
 
 
 def least_ratio(n: int) -> float:
-    r"""How many times both ranges together the gap between two groups of n values is at least.
+    r"""The least gap between two groups of n values, in units of both ranges together.
 
     The widest of the n - 1 gaps of evenly spread values takes up a share x of their range or more
     with a probability of at most $(n - 1) (1 - x)^{n - 2}$; a ratio r is a share of r / (1 + r).

@@ -17,7 +17,7 @@ from studies.analysis.permutation import SAME, Alternative, PermutationTest, spl
 
 @dataclass(frozen=True)
 class Time:
-    """How long one run took.
+    """The time that one run took.
 
     Args:
         steps: Until the criterion was reached, or until the run ended without.

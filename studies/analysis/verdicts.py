@@ -1,4 +1,4 @@
-"""What the seeds say about a hypothesis that was written down before them.
+"""Verdicts on hypotheses that were written down before the seeds that decide.
 
 A diverged seed is a result: it scores what a model that learned nothing does. A failed one, whose
 run ended in an error, is not known: a verdict must hold whatever it would have been.
@@ -32,7 +32,7 @@ from studies.experiment.hypothesis import Frozen, Hypothesis
 Status = Literal["supported", "refuted", "inconclusive", "not tested"]
 
 Outcomes = Mapping[tuple[str, str], Arm]
-"""What came of each arm, by (panel, arm)."""
+"""The outcome of each arm, by (panel, arm)."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def judge(
 
     Args:
         hypotheses: The claims.
-        outcomes: What came of each arm, by (panel, arm).
+        outcomes: The outcome of each arm, by (panel, arm).
         frozen: The plan; None: these hypotheses, and all seeds there are.
         threshold: The skill at the longest trained length from which on an arm has learned.
         level: Of the intervals of a family.

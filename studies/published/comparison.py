@@ -1,4 +1,4 @@
-"""Does the order of two numbers in a paper come out here as well?"""
+"""A published table beside ours: does the order of its numbers come out here as well?"""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ MARK = "†"
 
 @dataclass(frozen=True)
 class Ours:
-    """What our runs of one arm say on one row, in the unit of the table: one value a seed.
+    """The values of our seeds of one arm on one row, in the unit of the table.
 
     `runs` counts all seeds, with those that failed, diverged, or are still to come; `fit` is the
     mean skill at the longest trained length, where there is one, and `learned` whether that is
@@ -205,7 +205,7 @@ STORED = {"perplexity": "nll", "gradient_norm": "last_gradient", "difference": "
 
 
 def cells_of(table: Published, results: "StudyResults") -> dict[tuple[str, str], Ours]:
-    """Return what our runs say on each row and column of the table.
+    """Return our values on each row and column of the table.
 
     What an arm that has not learned says beyond the trained lengths is no answer to how far it
     carries.
@@ -341,7 +341,7 @@ def _row(
 
 
 SIGNS = {False: ">", True: "≈"}
-"""What stands between two arms, by whether the source has them alike."""
+"""The sign between two arms, by whether the source has them alike."""
 
 
 def _pair_lines(pairs: Sequence[Pair]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What stands beside the numbers of a published table: the measure, claims, the protocol."""
+"""Published tables as data: numbers, measure, claims and protocol."""
 
 from collections.abc import Iterator, Mapping
 from importlib import resources
@@ -18,7 +18,7 @@ ROOTS = {"task", "encoder", "perform", "training", "evaluation", "study"}
 
 
 POINT = "- "
-"""How a difference from the source begins in the notes of a plan."""
+"""The beginning of a difference from the source in the notes of a plan."""
 
 
 class Strictly(BaseModel):
@@ -28,7 +28,7 @@ class Strictly(BaseModel):
 
 
 class Measure(Strictly):
-    """What the numbers are, and which way is better.
+    """The meaning of the numbers, and which way is better.
 
     `least` is the smallest difference that counts, in the unit of the table: two numbers that are
     closer are alike, and where a source gives no spread, only those that are farther apart are
@@ -70,7 +70,7 @@ class Claim(Strictly):
 
 
 class Budgeted(Strictly):
-    """How much of a table is run, and how: settings laid over those of the protocol.
+    """The part of a table that is run, and its settings, laid over those of the protocol.
 
     `rows` and `arms` restrict what is run; None takes all.
     """
@@ -86,12 +86,12 @@ class Budgeted(Strictly):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it changes, under the roots of a config."""
+        """The changed settings, under the roots of a config."""
         return {root: value for root in sorted(ROOTS) if (value := getattr(self, root, None))}
 
 
 class Protocol(Strictly):
-    """How the numbers came about: settings of a study, in the roots of a config.
+    """The origin of the numbers: settings of a study, in the roots of a config.
 
     `kind` is "training", "initialization" (nothing is trained), or "fit" (of attention matrices).
     `differences` say what ours does otherwise, `left_out` why some rows or columns are not run

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from studies.analysis.verdicts import Verdict
 
 COLOUR: Any = "#0072B2"
-"""Of what is told apart by its place alone."""
+"""The colour where places alone tell apart."""
 
 
 def figures(findings: Findings) -> dict[str, Callable[[], "Figure"]]:

@@ -1,4 +1,4 @@
-"""What a study found, with all that a report says beside it, and where its numbers come from."""
+"""The findings of a study, with all that a report says beside them, and their provenance."""
 
 import re
 import shlex
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Front:
-    """What a search found: of the arms with a value for every objective those that none beats."""
+    """The Pareto front of a search, beside all arms that have a value for every objective."""
 
     objectives: Mapping[str, str]
     points: "list[Point]"

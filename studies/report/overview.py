@@ -35,7 +35,7 @@ WITHOUT_EFFECT = ("--storage", "--workers", "--threads", "--report")
 
 @dataclass(frozen=True)
 class Entry:
-    """What one study found; its latest call has this budget and expects so many confirming runs."""
+    """The findings of one study; its latest call has this budget and expects so many final runs."""
 
     findings: Findings
     budget: str
@@ -111,7 +111,7 @@ class Entry:
 
 
 def entries(storages: Iterable[str], wanted: Sequence[str] = ()) -> list[Entry]:
-    """What the studies in these databases found, in the order in which they are stored.
+    """Collect the findings of the studies in these databases, in the order of storage.
 
     Args:
         storages: Addresses of databases.
