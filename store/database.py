@@ -234,19 +234,19 @@ def _code(error: SQLAlchemyError) -> int:
 
 
 def _prepare_writer(connection: sqlite3.Connection, record: object) -> None:
-    # The driver would begin only before the first write, after the reads that the write rests on.
-    connection.isolation_level = None
-    # The timeout comes first: the change to a write-ahead log needs a lock itself.
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("PRAGMA foreign_keys = ON")
+    _set(connection, "journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON")
 
 
 def _prepare_reader(connection: sqlite3.Connection, record: object) -> None:
+    _set(connection, "query_only = ON")
+
+
+def _set(connection: sqlite3.Connection, *pragmas: str) -> None:
+    # The driver would begin only before the first write, after the reads that the write rests on.
     connection.isolation_level = None
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
-    connection.execute("PRAGMA query_only = ON")
+    # The timeout comes first: the change to a write-ahead log needs a lock itself.
+    for pragma in (f"busy_timeout = {BUSY_SECONDS * 1000}", *pragmas):
+        connection.execute(f"PRAGMA {pragma}")
 
 
 def _begin_writer(connection: Connection) -> None:

@@ -285,15 +285,15 @@ def instant(text: str) -> ColumnElement[datetime] | None:
     return None
 
 
+KIND_OF: Mapping[type, str] = {
+    **{type(None): "null", str: "text", list: "list"},
+    **dict.fromkeys((bool, int, float), "number"),
+}
+
+
 def value_kind(value: object) -> str:
     """Return what kind of JSON value this is: text, number, list, mapping or null."""
-    if value is None:
-        return "null"
-    if isinstance(value, str):
-        return "text"
-    if isinstance(value, int | float):
-        return "number"
-    return "list" if isinstance(value, list) else "mapping"
+    return KIND_OF.get(type(value), "mapping")
 
 
 def words(kinds: set[str]) -> str:
