@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from store import Ledger, Results, StoreError, make_engine
+from store.database import exists
 from store.records import PlannedRun
 from tests.messages import Messages
 from tests.store.ordinary_user import ordinary_user, shared_folder
@@ -125,7 +126,9 @@ def test_an_empty_file_holds_no_tables_but_can(url: str, path: Path) -> None:
     path.touch()
     with pytest.raises(StoreError, match="holds no encoder-sandbox tables"):
         Results(url)
+    assert not exists(url)
     Ledger.create(url).close()
+    assert exists(url)
     assert len(Results(url).runs()) == 0
 
 
