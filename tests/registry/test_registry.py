@@ -78,7 +78,7 @@ def test_two_classes_of_one_name_are_refused_naming_both_origins() -> None:
     assert "RoPE in" in said
     assert "rope.py" in said
     assert "Mine in" in said
-    assert "test_tables.py" in said
+    assert "test_registry.py" in said
     assert isinstance(caught.value, ValueError)
     assert registry.positions["rope"] is RoPE
 
