@@ -20,8 +20,8 @@ from store.results import Results
 from studies.analysis.gather import gather
 from studies.bundle.readme import text_of
 from studies.experiment.plan import Plan, latest_plan
-from studies.report.make import make_report
-from studies.report.provenance import command_of
+from studies.report.files import make_report
+from studies.report.findings import command_of
 
 if TYPE_CHECKING:
     from store.records import Run

@@ -76,7 +76,7 @@ def application(study: Study) -> typer.Typer:
             run = _done(draft, plan, storage, device)
             failed = _tell(run, storage)
             if report is not None:
-                from studies.report.make import make_report
+                from studies.report.files import make_report
 
                 print(f"report: {make_report(plan, storage, report)}")
         if failed:

@@ -10,8 +10,7 @@ from store.results import Results
 from studies.analysis.gather import StoredRuns, gather
 from studies.analysis.printing import print_answer, print_front, print_overall, print_verdicts
 from studies.analysis.results import StudyResults
-from studies.analysis.search import best
-from studies.analysis.summaries import overall
+from studies.analysis.summaries import best, overall
 from studies.analysis.verdicts import Verdict, verdicts
 from studies.errors import FailedRunsError
 from studies.execution.running import Call, unsaved
@@ -43,7 +42,7 @@ def show_answer(study: Study, plan: Plan, call: Call) -> list[Verdict]:
     judged = _print_results(study, found, frozen)
     print(f"\n{len(runs)} runs in {call.storage}; `python -m store scores` queries them.")
     if call.report is not None:
-        from studies.report.make import make_report
+        from studies.report.files import make_report
 
         print(f"report: {make_report(plan, call.storage, call.report)}")
     _refuse_failed([run for run in runs if run.status == "failed"])

@@ -10,8 +10,8 @@ from ruamel.yaml import YAML
 from registry.config import without_defaults
 from store.database import exists
 from store.results import Results
+from studies.analysis.contrasts import fewest
 from studies.analysis.gather import RESULTS, StoredRuns
-from studies.analysis.power import fewest
 from studies.analysis.printing import cost_lines
 from studies.execution.progress import duration
 from studies.execution.run_times import RunTime, run_times

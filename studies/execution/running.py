@@ -18,7 +18,7 @@ from store.provenance import environment_facts, git_facts
 from store.results import Results
 from store.weights import ModelFiles
 from studies.analysis.gather import StoredRuns, results_of
-from studies.analysis.search import is_settled, points
+from studies.analysis.summaries import is_settled, points
 from studies.errors import InterruptedStudyError
 from studies.execution.scheduler import Origin, Scheduler, job_for
 from studies.execution.trials import Trials
