@@ -159,7 +159,8 @@ def gather(plan: Plan, results: "Results") -> StudyResults:
     """Read what is stored of a plan."""
     stored = StoredRuns(plan, results)
     tasks = dict.fromkeys(cell.task for cell in plan.cells())
-    return StudyResults(plan, [_task(stored, plan.cells(task)) for task in tasks])
+    found = [_task(stored, plan.cells(task)) for task in tasks]
+    return StudyResults(plan, found, stored.changed())
 
 
 def _task(stored: StoredRuns, cells: Sequence[Cell]) -> Task:

@@ -411,10 +411,14 @@ class Task:
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The stored results of a plan: all its tasks, with all their arms and seeds."""
+    """The stored results of a plan: all its tasks, with all their arms and seeds.
+
+    `changed` are the runs of each arm whose parts had another source than the plan has.
+    """
 
     plan: "Plan"
     tasks: list[Task]
+    changed: Mapping[str, list[int]] = field(default_factory=dict[str, list[int]])
 
     @property
     def arms(self) -> Iterator[tuple[Task, Arm]]:

@@ -3,7 +3,7 @@
 Terminal, page and Python print these; there is no other prose about results.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from store.aggregate import t_interval
@@ -212,6 +212,11 @@ def fit_times(arm: Arm) -> str:
     if ended:
         text += f"; {len(ended)} not within {max(ended):,.0f} steps"
     return text
+
+
+def changed_code(arm: str, runs: Sequence[int]) -> str:
+    """The sentence on runs of an arm that were done with other code than the latest call has."""
+    return f"The code of arm {arm!r} changed after {len(runs)} of its runs (first: run {runs[0]})."
 
 
 def claims(verdicts: list[Verdict]) -> str:

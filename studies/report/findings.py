@@ -1,7 +1,6 @@
 """The findings of a study, with all that a report says beside them, and their provenance."""
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from store.results import Results
 from studies.analysis.gather import gather
 from studies.analysis.printing import cost_rows
 from studies.analysis.results import StudyResults, Task
+from studies.analysis.sentences import changed_code
 from studies.analysis.summaries import best, overall, points
 from studies.analysis.verdicts import Frozen, verdicts
 from studies.experiment.freeze import SELECTION, frozen_for, kept_for
@@ -52,6 +52,7 @@ class Findings:
     lines: list[Line] = field(default_factory=list[Line])
     overall: list["Overall"] = field(default_factory=list["Overall"])
     front: Front | None = None
+    notes: list[str] = field(default_factory=list[str])
 
 
 def findings_of(plan: "Plan", storage: str, shown: str | None = None) -> Findings:
@@ -72,11 +73,12 @@ def findings_of(plan: "Plan", storage: str, shown: str | None = None) -> Finding
         differences=differences(plan),
         hyperparameters=shared(plan),
         provenance=found,
-        command=command_of(results),
+        command=plan.command or plan.program,
         sources=list(plan.sources),
         selection=SELECTION[plan.protocol.ties],
         lines=[Line(**one) for run in results.runs for one in run.provenance.get("lines", ())],
         overall=overall(results),
+        notes=[changed_code(arm, runs) for arm, runs in results.changed.items()],
         front=search and Front(search.objectives, points(results), best(results)),
     )
 
@@ -119,15 +121,6 @@ def provenance(
 def _commit(git: Mapping[str, Any]) -> str:
     commit = str(git.get("commit") or "")
     return f"{commit[:12]} with changes" if commit and git.get("dirty") else commit[:12]
-
-
-def command_of(results: StudyResults) -> str:
-    """Return the command that was typed for the latest of the runs."""
-    plan, runs = results.plan, results.runs
-    if not runs:
-        return plan.program
-    words = max(runs, key=lambda run: run.created_at).provenance.get("command", [])
-    return f"{plan.launcher} {shlex.join(map(str, words))}".rstrip()
 
 
 ENTRY = re.compile(r"^@\w+\{.*?^\}$", re.DOTALL | re.MULTILINE)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from registry.errors import ConfigError, Problem
 from store.files import writing
 from store.results import Results
+from studies.analysis.gather import StoredRuns
 from studies.analysis.sentences import ORDER, claims, counts, sentence
 from studies.experiment.plan import latest_plan
 from studies.report.figures import effects, figures
@@ -107,6 +108,7 @@ class Entry:
             )
         if there < self.expected:
             sentences.append(f"**Unfinished: {there} of {self.expected} runs are done.**")
+        sentences += [f"**{note}**" for note in self.findings.notes]
         return " ".join(sentences)
 
 
@@ -126,7 +128,8 @@ def entries(storages: Iterable[str], wanted: Sequence[str] = ()) -> list[Entry]:
         with closing(Results(storage)) as results:
             names = [one for one in results.studies() if not wanted or one in wanted]
             plans = [latest_plan(results, one) for one in names]
-        for plan in plans:
+            expected = [sum(map(StoredRuns(one, results).expected, one.cells())) for one in plans]
+        for plan, runs in zip(plans, expected, strict=True):
             name = plan.study
             if name in found:
                 rule = (
@@ -134,8 +137,7 @@ def entries(storages: Iterable[str], wanted: Sequence[str] = ()) -> list[Entry]:
                     f"{storage}; leave one of them out"
                 )
                 raise ConfigError([Problem("--storage", rule)])
-            expected = len(plan.cells()) * plan.protocol.seeds
-            found[name] = storage, Entry(findings_of(plan, storage), plan.budget, expected)
+            found[name] = storage, Entry(findings_of(plan, storage), plan.budget, runs)
     return [entry for _, entry in found.values()]
 
 

@@ -2,14 +2,14 @@
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from store.metrics import metric_of
 from studies.analysis.phrases import decimals
 from studies.analysis.printing import SHOWN, caption
-from studies.analysis.results import Task
+from studies.analysis.results import Arm, Task
 from studies.analysis.sentences import (
     arm_sentence,
     claims,
@@ -94,15 +94,18 @@ def _words(findings: Findings) -> dict[str, Any]:
         "said": sentence,
         "arm_said": arm_sentence,
         "arm_names": list(dict.fromkeys(arm.name for task in tasks for arm in task.arms)),
-        "lost": [
-            (task.label, arm.name, number, seed)
-            for task in tasks
-            for arm in task.arms
-            for number, seed in arm.lost.items()
-        ],
+        "lost": [failure for task in tasks for arm in task.arms for failure in _lost(task, arm)],
         "methods": methods(findings),
         "bibtex": bibtex(findings.sources),
     }
+
+
+def _lost(task: Task, arm: Arm) -> Iterator[tuple[str, str, int | None, str, str]]:
+    """The failures of an arm: task, arm, seed (None: in tuning), status and reason."""
+    if arm.choice is not None and arm.choice.setting is None:
+        yield task.label, arm.name, None, "no result", arm.reason
+    for number, seed in arm.lost.items():
+        yield task.label, arm.name, number, seed.status, seed.reason
 
 
 def captions(task: Task) -> str:
