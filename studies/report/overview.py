@@ -43,11 +43,6 @@ class Entry:
     expected: int
 
     @property
-    def question(self) -> str:
-        """The question of the study."""
-        return self.findings.question
-
-    @property
     def anchor(self) -> str:
         """The anchor of the study on the page, and the name of its figure."""
         return re.sub(r"\W+", "_", self.findings.study)
