@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from store import Component, Ledger
+from store import Component, Ledger, Results
 from store.__main__ import command_line
 from store.models import ScoreRow
 from store.provenance import present_hash
@@ -58,6 +59,37 @@ def filled(ledger: Ledger, make_run: MakeRun, url: str) -> str:
         edges = {"training.learning_rate": "highest"}
         ledger.choose(make_choice(tried, 1, arm=arm, edges=edges))
     return url
+
+
+def test_means_of_old_and_new_code_are_not_shown_without_a_note(
+    filled: str, ledger: Ledger, make_run: MakeRun
+) -> None:
+    words = ["--storage", filled]
+    assert "versions of the code" not in call("lengths", *words).stderr
+
+    newer = Component("position", "any", "variants.positions.none:None_", "cd")
+    run = make_run(
+        2,
+        arm="rope",
+        config=config_of("rope", 0.2),
+        config_hash="rope 0.2",
+        identity="newer",
+        code_hash="c2",
+        components=(newer,),
+    )
+    finish(ledger, run, ARMS["rope"])
+
+    for command in (
+        ["lengths"],
+        ["lengths", "--below", "0.9"],
+        ["cost"],
+        ["scores", "--group-by", "arm"],
+    ):
+        told = call(*command, *words).stderr
+        assert "done with several versions of the code of position any; " in told, command
+    with closing(Results(filled)) as results:
+        assert results.mixed_code() == ["position any"]
+        assert results.mixed_code(arm="none") == []
 
 
 def config_of(arm: str, rate: float) -> dict[str, Any]:
