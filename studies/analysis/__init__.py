@@ -10,9 +10,7 @@ from variants.faces import face
 
 if TYPE_CHECKING:
     from studies.analysis.contrasts import Contrast as Contrast
-    from studies.analysis.contrasts import compare_endpoints as compare_endpoints
     from studies.analysis.contrasts import contrast as contrast
-    from studies.analysis.contrasts import crossed as crossed
     from studies.analysis.contrasts import seeds_needed as seeds_needed
     from studies.analysis.permutation import holm as holm
     from studies.analysis.permutation import permutation_test as permutation_test
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = face(
     __name__,
     {
-        "contrasts": ["Contrast", "compare_endpoints", "contrast", "crossed", "seeds_needed"],
+        "contrasts": ["Contrast", "contrast", "seeds_needed"],
         "permutation": ["holm", "permutation_test"],
         "results": ["Arm", "Seed", "StudyResults", "Task"],
         "sentences": ["sentence"],

@@ -101,7 +101,7 @@ def permutation_test(
                 f"a permutation test needs at least two finite values an arm; got {list(values)}"
             )
     splits = splits_of(len(a), len(b), seed)
-    return tested(statistics(np.array([*a, *b], dtype=float), splits), splits, alternative)
+    return tested(_statistics(np.array([*a, *b], dtype=float), splits), splits, alternative)
 
 
 def tested(
@@ -112,17 +112,16 @@ def tested(
 
 
 def _p_value(t: Float[np.ndarray, " splits"], alternative: Alternative) -> float:
-    return share_as_extreme({"two-sided": np.abs(t), "greater": t, "less": -t}[alternative])
-
-
-def share_as_extreme(t: Float[np.ndarray, " splits"], observed: float | None = None) -> float:
-    """Return the share of statistics that reach the observed one, by default the first."""
-    observed = float(t[0]) if observed is None else observed
+    """The share of statistics at least as extreme as the first, which is the observed one."""
+    t = {"two-sided": np.abs(t), "greater": t, "less": -t}[alternative]
+    observed = float(t[0])
     slack = SAME * max(1.0, abs(observed)) if np.isfinite(observed) else 0.0
     return float((t >= observed - slack).mean())
 
 
-def statistics(pooled: Float[np.ndarray, " seeds"], splits: Splits) -> Float[np.ndarray, " splits"]:
+def _statistics(
+    pooled: Float[np.ndarray, " seeds"], splits: Splits
+) -> Float[np.ndarray, " splits"]:
     """Welch's t of every split."""
     spread = np.ptp(pooled)
     if spread <= SAME * np.abs(pooled).max():
@@ -149,54 +148,43 @@ def _over_error(
     return np.where(constant, infinite, effect / np.sqrt(np.where(constant, 1.0, variance)))
 
 
-Kind = Literal["first", "second", "interaction"]
-Sample = Float[np.ndarray, " _"]
-Table = Sequence[Sequence[Sample]]
-"""The values of each cell, by the levels of the first factor and then of the second."""
-
-Weights = Float[np.ndarray, "first second"]
+INTERACTION_DRAWS = 9_999
 
 
-def permuted(
-    kind: Kind,
-    table: Table,
-    weights: Weights,
-    generator: np.random.Generator,
-    draws: int,
-    alternative: Alternative = "two-sided",
-) -> float:
-    """Return the p-value of a contrast of the cell means."""
-    cells = [(int(i), int(j)) for i, j in np.argwhere(weights)]
-    samples = [table[i][j] for i, j in cells]
-    if kind == "interaction":
-        samples = _residuals(cells, samples)
-    strata = {"first": [j for _, j in cells], "second": [i for i, _ in cells]}
-    stratum = np.array(strata.get(kind, [0] * len(cells)))
+def interaction_p(samples: Sequence[Sequence[float]], alternative: Alternative) -> float:
+    """Return the p-value of the difference of differences of a 2 x 2 table.
+
+    The residuals of the additive model are permuted, with the contrast of the cell means over its
+    standard error as statistic.
+
+    Args:
+        samples: Values, one a seed, of the four cells, row after row.
+        alternative: What is tested against effects that add up.
+
+    Source: Freedman & Lane 1983, doi:10.1080/07350015.1983.10509354; Pauly, Brunner & Konietschke
+        2015, doi:10.1111/rssb.12073.
+    """
     sizes = np.array([len(sample) for sample in samples])
-    values = np.concatenate(samples)
-    weight = np.array([weights[cell] for cell in cells])
-    shuffled = values[_orders(np.repeat(stratum, sizes), generator, draws)]
-    return _p_value(_studentized(shuffled, sizes, weight), alternative)
+    values = _residuals(np.concatenate(samples), sizes)
+    drawn = np.tile(values, (INTERACTION_DRAWS, 1))
+    shuffled = np.random.default_rng(0).permuted(drawn, axis=1)
+    return _p_value(_interactions(np.concatenate([values[None], shuffled]), sizes), alternative)
 
 
-def _orders(
-    stratum: Int[np.ndarray, " runs"], generator: np.random.Generator, draws: int
-) -> Int[np.ndarray, "orders runs"]:
-    """Return orders of the runs, each within its stratum; the first is the observed one."""
-    observed = np.arange(len(stratum))
-    orders = np.tile(observed, (draws + 1, 1))
-    for one in np.unique(stratum):
-        places = observed[stratum == one]
-        orders[1:, places] = generator.permuted(np.tile(places, (draws, 1)), axis=1)
-    return orders
+def _residuals(
+    values: Float[np.ndarray, " runs"], sizes: Int[np.ndarray, " cells"]
+) -> Float[np.ndarray, " runs"]:
+    effects = np.array([[1, 0, 0], [1, 0, 1], [1, 1, 0], [1, 1, 1]])
+    model = np.repeat(effects.astype(float), sizes, axis=0)
+    left = values - model @ np.linalg.lstsq(model, values, rcond=None)[0]
+    # Rounding is not to be taken for noise where the model fits exactly.
+    return np.where(np.abs(left) < SAME * np.abs(values).max(), 0.0, left)
 
 
-def _studentized(
-    values: Float[np.ndarray, "orders runs"],
-    sizes: Int[np.ndarray, " cells"],
-    weights: Float[np.ndarray, " cells"],
+def _interactions(
+    values: Float[np.ndarray, "orders runs"], sizes: Int[np.ndarray, " cells"]
 ) -> Float[np.ndarray, " orders"]:
-    """Return a contrast of cell means over its standard error; runs lie cell after cell."""
+    """The studentized interaction of each order of the runs, which lie cell after cell."""
     scale = np.ptp(values[0])
     if scale <= SAME * np.abs(values[0]).max():
         return np.zeros(len(values))
@@ -204,22 +192,8 @@ def _studentized(
     in_cell = np.repeat(np.eye(len(sizes)), sizes, axis=0)
     means = values @ in_cell / sizes
     squares = values**2 @ in_cell - sizes * means**2
-    variance = (squares / (sizes - 1) / sizes) @ weights**2
-    return _over_error(means @ weights, variance)
-
-
-def _residuals(cells: Sequence[tuple[int, int]], samples: Sequence[Sample]) -> list[Sample]:
-    """Return the residuals of the additive model of a 2 × 2 table."""
-    rows, columns = ([cell[place] != cells[0][place] for cell in cells] for place in (0, 1))
-    sizes = [len(sample) for sample in samples]
-    model = np.column_stack(
-        [np.ones(sum(sizes)), np.repeat(rows, sizes), np.repeat(columns, sizes)]
-    )
-    values = np.concatenate(samples)
-    left = values - model @ np.linalg.lstsq(model, values, rcond=None)[0]
-    # Rounding is not to be taken for noise where the model fits exactly.
-    left = np.where(np.abs(left) < SAME * np.abs(values).max(), 0.0, left)
-    return np.split(left, np.cumsum(sizes)[:-1])
+    variance = (squares / (sizes - 1) / sizes).sum(axis=1)
+    return _over_error(means @ np.array([1.0, -1.0, -1.0, 1.0]), variance)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

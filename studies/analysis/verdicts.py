@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-import numpy as np
-
 from store.aggregate import mean_of, wilson
 from store.metrics import metric_of
 from studies.analysis.contrasts import (
@@ -22,7 +20,13 @@ from studies.analysis.contrasts import (
     seeds_needed,
     variance_of,
 )
-from studies.analysis.permutation import Alternative, holm, permutation_test, permuted, smallest_p
+from studies.analysis.permutation import (
+    Alternative,
+    holm,
+    interaction_p,
+    permutation_test,
+    smallest_p,
+)
 from studies.analysis.phrases import number, out_of, short_of
 from studies.analysis.results import PENDING, Arm, Seed, StudyResults
 from studies.analysis.summaries import modes
@@ -463,9 +467,6 @@ SOONER: dict[Alternative, Alternative] = {
 }
 """Fewer steps are sooner, which is what the log-rank statistic grows with."""
 
-DRAWS, SEED = 9_999, 0
-"""Permutations of an interaction, and the seed of their draws."""
-
 
 def _p_value(claim: Hypothesis, parts: Sequence[Sample]) -> float:
     """The p-value of a claim about samples without unknown values.
@@ -492,17 +493,14 @@ def _p_value(claim: Hypothesis, parts: Sequence[Sample]) -> float:
 def _test_of(values: Sequence[list[float]]) -> Callable[[Alternative, float], float]:
     """Return a function: the p-value of an alternative, with this added to the first sample."""
 
-    def of_means(alternative: Alternative, more: float) -> float:
-        return permutation_test([one + more for one in values[0]], values[1], alternative).p
-
-    def of_interaction(alternative: Alternative, more: float) -> float:
+    def p_value(alternative: Alternative, more: float) -> float:
+        arm, against, *than = [[one + more for one in values[0]], *values[1:]]
+        if not than:
+            return permutation_test(arm, against, alternative).p
         # The change is in the rows of the table, the other factor in its columns.
-        arm, against, than_arm, than_against = map(np.array, values)
-        table = [[arm + more, than_arm], [against, than_against]]
-        weights, generator = np.array([[1.0, -1.0], [-1.0, 1.0]]), np.random.default_rng(SEED)
-        return permuted("interaction", table, weights, generator, DRAWS, alternative)
+        return interaction_p([arm, than[0], against, than[1]], alternative)
 
-    return of_means if len(values) == 2 else of_interaction
+    return p_value
 
 
 def _notes(hypothesis: Hypothesis, parts: Sequence[Sample], threshold: float) -> tuple[str, ...]:

@@ -236,7 +236,7 @@ def _values(arm: "Arm", metric: str, lengths: Sequence[int] = ()) -> list[float]
 
 
 @dataclass(frozen=True)
-class Tried:
+class JudgedClaim:
     """A claim with our number: the mean over seeds with its interval, and whether it agrees."""
 
     claim: Claim
@@ -244,13 +244,13 @@ class Tried:
     outcome: Outcome
 
 
-def claims_of(table: Published, results: "StudyResults") -> list[Tried]:
+def claims_of(table: Published, results: "StudyResults") -> list[JudgedClaim]:
     """Return every claim of the table that our runs can speak to."""
     measured = (claim for claim in table.claims if claim.metric is not None)
     return [found for claim in measured if (found := _tried(claim, results)) is not None]
 
 
-def _tried(claim: Claim, results: "StudyResults") -> Tried | None:
+def _tried(claim: Claim, results: "StudyResults") -> JudgedClaim | None:
     names = [name for name in (claim.column, claim.against) if name is not None]
     arms = [results.arm(claim.panel or "", name) for name in names]
     metric, lengths = claim.metric or "", claim.lengths
@@ -260,7 +260,7 @@ def _tried(claim: Claim, results: "StudyResults") -> Tried | None:
     interval = None
     if all(one.whole for one in ours):
         interval = t_interval(ours[0].values) if len(ours) == 1 else difference_of(ours[0], ours[1])
-    return Tried(claim, interval, within(interval, claim.low, claim.high))
+    return JudgedClaim(claim, interval, within(interval, claim.low, claim.high))
 
 
 # Printed: the paper's number, ours, and whether the order agrees -----------------------------
@@ -303,7 +303,7 @@ def items(table: Published, results: "StudyResults") -> Iterator[Item]:
         yield f"{MARK} not verified at its source: {_why(table, tried)}"
 
 
-def verdict(pairs: Sequence[Pair], tried: Sequence[Tried]) -> str:
+def verdict(pairs: Sequence[Pair], tried: Sequence[JudgedClaim]) -> str:
     """Sum up the comparison in one or two sentences."""
     counted: list[tuple[str, str, list[Outcome]]] = [
         ("Order", "pair", [one.outcome for one in pairs]),
@@ -368,7 +368,7 @@ def _joined(pairs: Sequence[Pair]) -> Iterator[str]:
 CLAIMS = ("claim", "arm", "paper", "bounds", "ours (95 %)", "")
 
 
-def _claim_line(tried: Tried) -> list[str]:
+def _claim_line(tried: JudgedClaim) -> list[str]:
     claim = tried.claim
     arm = " less ".join(name for name in (claim.column, claim.against) if name is not None)
     mark = "" if claim.verified else MARK
@@ -377,7 +377,7 @@ def _claim_line(tried: Tried) -> list[str]:
     return [claim.about, arm, number(claim.value) + mark, bounds, said, tried.outcome]
 
 
-def _why(table: Published, tried: Sequence[Tried]) -> str:
+def _why(table: Published, tried: Sequence[JudgedClaim]) -> str:
     if not table.verified:
         return table.note
     return "; ".join(dict.fromkeys(one.claim.place for one in tried if not one.claim.verified))

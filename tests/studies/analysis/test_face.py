@@ -21,7 +21,7 @@ def test_every_public_name_is_a_thing_whatever_was_imported_before() -> None:
 
 def test_judging_loads_no_torch_no_optuna_and_no_statistics_of_scipy() -> None:
     code = (
-        "import sys; from studies.statistics import judge, sentence, crossed, kaplan_meier; "
+        "import sys; from studies.statistics import judge, sentence, contrast, kaplan_meier; "
         "print([name for name in ('torch', 'optuna', 'scipy.stats', 'pandas', 'sqlalchemy') "
         "if name in sys.modules])"
     )

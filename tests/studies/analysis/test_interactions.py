@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from studies.analysis import Arm, Seed, Verdict, crossed, judge, sentence
+from studies.analysis import Arm, Seed, Verdict, contrast, judge, sentence
+from studies.analysis.permutation import interaction_p
 from studies.experiment.hypothesis import Hypothesis
 
 CLAIM = Hypothesis(
@@ -69,19 +70,18 @@ def test_the_direction_is_that_of_the_difference_of_differences(
     assert found.status == status
 
 
-def test_its_two_sided_p_value_is_that_of_the_crossed_design() -> None:
+def test_its_two_sided_p_value_and_effect_are_those_of_the_four_cells() -> None:
     outcomes = cells(0.62, 0.6, 0.6, 0.6)
-    table = {
-        tuple(name.split(" × ")): {n: one.values["skill", 32] for n, one in outcome.seeds.items()}
+    samples = {
+        name: [one.values["skill", 32] for one in outcome.seeds.values()]
         for (_, name), outcome in outcomes.items()
     }
-    effects = crossed(table, references=("none", "post"))  # type: ignore[arg-type]
-    [interaction] = [one for one in effects if one.kind == "interaction"]
+    table = [samples[f"{row} × {column}"] for row in ("rope", "none") for column in ("pre", "post")]
 
     found = verdict(outcomes, replace(CLAIM, direction="different"))
 
-    assert found.effect == pytest.approx(interaction.contrast.effect)
-    assert found.p == pytest.approx(interaction.p, abs=0.02)
+    assert found.effect == contrast(table, [1.0, -1.0, -1.0, 1.0]).effect
+    assert found.p == interaction_p(table, "two-sided")
 
 
 def test_it_is_one_claim_of_the_family() -> None:
