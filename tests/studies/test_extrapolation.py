@@ -257,7 +257,7 @@ def test_a_run_knows_where_it_came_from(finished: tuple[Path, str]) -> None:
     assert run.config["training"]["steps"] == run.steps == 30
     assert run.provenance["threads"] == 1
     assert run.provenance["optimizer"] == "AdamW"
-    assert run.provenance["mask_convention"] == CONVENTION == 1
+    assert run.provenance["mask_convention"] == CONVENTION == 2
     assert run.provenance["generator"] == {"name": "shift", "k": 1, "alphabet": 3}
     assert set(run.provenance["seeds"]) >= {"data", "init", "order", "evaluation"}
     assert run.provenance["command"] == [*BRIEF, STEPS]
