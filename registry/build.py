@@ -40,7 +40,7 @@ def build_encoder(
         overrides: Keys that replace those of the config.
 
     Raises:
-        ConfigError: If the config breaks a rule; every problem is told.
+        ConfigError: If the config breaks a rule; it holds every problem.
         UnknownNameError: If a word is neither the name of a preset nor a file.
     """
     import torch

@@ -220,7 +220,7 @@ def encoder_config(
     """The checked config of a preset, a mapping or a YAML file, with some keys replaced.
 
     Raises:
-        ConfigError: If it breaks a rule; every problem is told.
+        ConfigError: If it breaks a rule; it holds every problem.
         UnknownNameError: If a word is neither the name of a preset nor a file.
     """
     file = None

@@ -15,12 +15,7 @@ def differences(
 ) -> Iterator[str]:
     """The lines of `diff`: options that differ, then parameters, FLOPs and first scale that do.
 
-    Args:
-        one: A config.
-        other: Another.
-        names: What they are called.
-        length: Length of the sample batch.
-        width: Of the terminal; None leaves every line at its full width.
+    Without the width of a terminal every line has its full width.
     """
     left, right = dict(_leaves(dict(one))), dict(_leaves(dict(other)))
     options = sorted(_unequal(left, right))

@@ -110,15 +110,15 @@ def _walk(root: Module, beside: Collection[str]) -> dict[Path, str]:
             found[module.file] = module.name
             imports = _source_of(module.file).imports
             near = (home for wanted in imports for home in _homes(module, wanted))
-            waiting += (home for home in near if not _is_within(home.name, beside))
+            waiting += (
+                home
+                for home in near
+                if not any(f"{home.name}.".startswith(f"{one}.") for one in beside)
+            )
     for file, name in list(found.items()):
         for package in _packages_of(Module(name, file)):
             found.setdefault(package.file, package.name)
     return found
-
-
-def _is_within(name: str, packages: Collection[str]) -> bool:
-    return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
 class Import(NamedTuple):
@@ -129,7 +129,7 @@ class Import(NamedTuple):
     name: str | None
 
     def absolute(self, importer: Module) -> str:
-        """The module that is imported from, with its packages."""
+        """The full name of the module."""
         if not self.level:
             return self.module
         inside = importer.name.split(".")
@@ -381,12 +381,13 @@ def _facts(part: type) -> Iterator[str]:
 
 
 def _code(code: CodeType) -> str:
-    constants = [_code(one) if isinstance(one, CodeType) else _text(one) for one in code.co_consts]
+    constants: list[str] = []
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            constants.append(_code(value))
+        elif isinstance(value, frozenset):
+            # The order of a set differs from process to process.
+            constants.append(repr(sorted(cast(frozenset[Any], value), key=repr)))
+        else:
+            constants.append(repr(value))
     return f"{code.co_code.hex()} {code.co_names} {constants}"
-
-
-def _text(constant: Any) -> str:
-    """Its repr, with sets in order: that of a set differs from process to process."""
-    if isinstance(constant, frozenset):
-        return repr(sorted(cast(frozenset[Any], constant), key=repr))
-    return repr(constant)

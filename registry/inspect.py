@@ -136,14 +136,7 @@ EVERY = "in each layer"
 
 
 def tensors_of(encoder: "Encoder", watch: Watch, sample: "Tensor", out: Any) -> Iterator[Shape]:
-    """Every tensor on the way, from the tokens to the logits, as it was seen in a forward pass.
-
-    Args:
-        encoder: The encoder.
-        watch: What was seen of its modules.
-        sample: What went in.
-        out: What came out.
-    """
+    """Every tensor on the way of a sample, from the tokens to the logits, as it was watched."""
     stream = "batch seq d_model"
     yield "tokens", stream if sample.ndim == 3 else "batch seq", _shape(sample), ""
     if "embedding" in watch.outputs:

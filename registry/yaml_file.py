@@ -57,11 +57,8 @@ def parse_yaml(text: str) -> Any:
 def with_settings(config: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any]:
     """The config with settings laid over it; later ones win.
 
-    A name on the way, such as `rope` for `position.theta`, becomes a mapping with that name.
-
-    Args:
-        config: Plain data.
-        settings: Each "dotted.key=value", the value in YAML.
+    Each is "dotted.key=value", the value in YAML. A name on the way, such as `rope` for
+    `position.theta`, becomes a mapping with that name.
 
     Raises:
         ConfigError: If a setting has no key or its value is not YAML, or it enters a plain value.

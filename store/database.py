@@ -77,9 +77,12 @@ def make_engine(url: str, *, readonly: bool = False, snapshot: bool = True) -> E
 
 
 def exists(url: str) -> bool:
-    """Tell whether a SQLite URL names a file that is there; a server is taken to be."""
+    """Tell whether a database holds our tables; a file that is missing is not made."""
     parsed = _parse(url)
-    return parsed.get_backend_name() != "sqlite" or _sqlite_path(parsed).exists()
+    if parsed.get_backend_name() == "sqlite" and not _sqlite_path(parsed).exists():
+        return False
+    with connected(url, readonly=True) as engine:
+        return version_of(engine) is not None
 
 
 def install_sqlite_hooks(engine: Engine) -> None:
@@ -234,19 +237,19 @@ def _code(error: SQLAlchemyError) -> int:
 
 
 def _prepare_writer(connection: sqlite3.Connection, record: object) -> None:
-    # The driver would begin only before the first write, after the reads that the write rests on.
-    connection.isolation_level = None
-    # The timeout comes first: the change to a write-ahead log needs a lock itself.
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("PRAGMA foreign_keys = ON")
+    _set(connection, "journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON")
 
 
 def _prepare_reader(connection: sqlite3.Connection, record: object) -> None:
+    _set(connection, "query_only = ON")
+
+
+def _set(connection: sqlite3.Connection, *pragmas: str) -> None:
+    # The driver would begin only before the first write, after the reads that the write rests on.
     connection.isolation_level = None
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
-    connection.execute("PRAGMA query_only = ON")
+    # The timeout comes first: the change to a write-ahead log needs a lock itself.
+    for pragma in (f"busy_timeout = {BUSY_SECONDS * 1000}", *pragmas):
+        connection.execute(f"PRAGMA {pragma}")
 
 
 def _begin_writer(connection: Connection) -> None:
@@ -309,21 +312,26 @@ def create_tables(url: str) -> None:
     if exists(url):
         with connected(url, readonly=True) as engine:
             check_pages(engine)
-            if version_of(engine) is not None:
-                require_tables(engine)
-                return
-    # Begun as a writer: of several that create at once, the first does.
-    with connected(url) as engine, transaction(engine) as session:
-        connection = session.connection()
-        if engine.dialect.name == "postgresql":
-            session.execute(text("SELECT pg_advisory_xact_lock(hashtext('es_alembic_version'))"))
-        if inspect(connection).has_table(VERSION_TABLE):
-            return
-        models.Table.metadata.create_all(connection, checkfirst=False)
-        for name, query in VIEWS.items():
-            session.execute(text(f"CREATE VIEW {name} AS {query}"))
-        VERSION.create(connection)
-        session.execute(insert(VERSION).values(version_num=SCHEMA_VERSION))
+            require_tables(engine)
+        return
+    with connected(url) as engine:
+        check_pages(engine)
+        # Begun as a writer: of several that create at once, the first does.
+        with transaction(engine) as session:
+            _create(session)
+
+
+def _create(session: Session) -> None:
+    connection = session.connection()
+    if connection.dialect.name == "postgresql":
+        session.execute(text("SELECT pg_advisory_xact_lock(hashtext('es_alembic_version'))"))
+    if inspect(connection).has_table(VERSION_TABLE):
+        return
+    models.Table.metadata.create_all(connection, checkfirst=False)
+    for name, query in VIEWS.items():
+        session.execute(text(f"CREATE VIEW {name} AS {query}"))
+    VERSION.create(connection)
+    session.execute(insert(VERSION).values(version_num=SCHEMA_VERSION))
 
 
 def version_of(engine: Engine) -> str | None:

@@ -504,21 +504,16 @@ def upgrade(url: str) -> str:
     with connected(url) as engine:
         copy = ""
         if engine.dialect.name == "sqlite":
-            stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-            target = Path(f"{place}.{stamp}.backup")
-            _copy_file(place, target)
+            target = f"{place}.{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}.backup"
+            _copy_file(place, Path(target))
             copy = f"; the old file is {target}"
             # A table is replaced by another: the rows that refer to the old one would be deleted.
             event.listen(engine, "connect", _without_foreign_keys)
             engine.dispose()
         with transaction(engine) as session:
             _migrate(session)
-            if engine.dialect.name == "sqlite":
-                broken = session.execute(text("PRAGMA foreign_key_check")).fetchone()
-                if broken is not None:
-                    raise StoreError(
-                        f"the upgrade was given up: rows of {broken[0]} refer to nothing"
-                    )
+            for broken in _references(session):
+                raise StoreError(f"the upgrade was given up: {broken.place} {broken.problem}")
     return f"{place}: version {found} became {newest}{copy}"
 
 

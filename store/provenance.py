@@ -14,14 +14,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from store.encoding import record_of
-from store.models import ComponentRow, RunRow
+from store.models import ComponentRow, RunRow, ScoreRow
 from store.records import Changed, Component
 from store.source_code import hash_of_file
-from store.where import Selection
+from store.where import SCORE_COLUMNS, Selection
 
 PACKAGES = (
     *("encoder-sandbox", "torch", "numpy", "einops", "jaxtyping", "optuna", "sqlalchemy"),
@@ -114,6 +114,20 @@ def changed(session: Session, selection: Selection) -> list[Changed]:
             found.append(_changed(of, state, part, present))
     silent = [run for code, of in runs.items() if code not in noted for run in of]
     return found + ([_changed(silent, "unknown")] if silent else [])
+
+
+def mixed_code(session: Session, selection: Selection) -> list[str]:
+    """Return kind and name of the parts with several sources; see `Results.mixed_code`."""
+    codes = select(RunRow.code_hash).distinct()
+    if selection.where is None:
+        codes = codes.where(*selection.conditions(session))
+    else:  # which may be about scores
+        codes = codes.join(ScoreRow, ScoreRow.run_id == RunRow.id)
+        codes = codes.where(*selection.conditions(session, SCORE_COLUMNS))
+    part = ComponentRow.kind, ComponentRow.name
+    several = func.count(ComponentRow.source_hash.distinct()) > 1
+    query = select(*part).where(ComponentRow.code_hash.in_(codes)).group_by(*part).having(several)
+    return [f"{kind} {name}" for kind, name in session.execute(query.order_by(*part))]
 
 
 def _changed(

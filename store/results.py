@@ -303,6 +303,20 @@ class Results:
 
         return self._asked(Changed, changed, Selection(where, phase, current, match))
 
+    def mixed_code(
+        self,
+        *,
+        where: str | None = None,
+        phase: object = "confirm",
+        current: bool = True,
+        **match: object,
+    ) -> list[str]:
+        """Return the parts of which these runs were done with several versions of the source."""
+        from store.provenance import mixed_code
+
+        with transaction(self._engine) as session:
+            return mixed_code(session, Selection(where, phase, current, match))
+
     def _records(self, kind: str, selection: Selection, order: Order) -> Records[Any]:
         with self.stream(kind, selection, order) as ask:
             found = ask()

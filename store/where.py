@@ -14,7 +14,7 @@ import json
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias, cast
@@ -39,7 +39,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from store.encoding import storable_text, unwrap_numpy
 from store.errors import StoreError, require_known, suggest
 from store.models import ConfigRow, CurveRow, Instant, RunRow, ScoreRow, StudyRow, Table
-from store.records import PHASES, STATUSES
+from store.records import PHASES, STATUSES, Run
 
 Column: TypeAlias = ColumnElement[Any]
 Keys: TypeAlias = Callable[[], Mapping[str, set[str]]]
@@ -266,7 +266,7 @@ def literal_value(value: object) -> ColumnElement[Any]:
     """Return a value as a bound parameter; a list becomes JSON text, as a JSON column gives it."""
     if isinstance(value, list):
         text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-        return ListLiteral(literal(text))
+        return JsonList(literal(text))
     return literal(value)
 
 
@@ -285,15 +285,15 @@ def instant(text: str) -> ColumnElement[datetime] | None:
     return None
 
 
+KIND_OF: Mapping[type, str] = {
+    **{type(None): "null", str: "text", list: "list"},
+    **dict.fromkeys((bool, int, float), "number"),
+}
+
+
 def value_kind(value: object) -> str:
     """Return what kind of JSON value this is: text, number, list, mapping or null."""
-    if value is None:
-        return "null"
-    if isinstance(value, str):
-        return "text"
-    if isinstance(value, int | float):
-        return "number"
-    return "list" if isinstance(value, list) else "mapping"
+    return KIND_OF.get(type(value), "mapping")
 
 
 def words(kinds: set[str]) -> str:
@@ -310,11 +310,7 @@ def _columns(table: type[Table], *names: str) -> dict[str, Column]:
 
 
 RUN_COLUMNS = _columns(
-    RunRow,
-    *("id", "study", "task", "arm", "phase", "seed", "status", "reason", "config_hash"),
-    *("code_hash", "parameters", "steps", "attempt", "worker", "created_at", "started_at"),
-    *("finished_at", "wall_seconds", "cpu_seconds", "peak_bytes", "optuna_study"),
-    *("optuna_trial", "environment_id"),
+    RunRow, *(each.name for each in fields(Run) if each.name not in ("config", "provenance"))
 )
 SCORE_COLUMNS = _columns(
     ScoreRow,
@@ -381,9 +377,8 @@ def _matches(column: Column, name: str, value: object) -> Column:
     for each in values:
         if name in CHOICES:
             require_known(cast("str", each), CHOICES[name], f"no {name} is named {each!r}")
-        if each is not None and isinstance(each, str) is not (column.type.python_type is str):
-            raise StoreError(f"{name} cannot be {each!r}")
-        if not isinstance(each, str | int | None):
+        unlike = each is not None and isinstance(each, str) is not (column.type.python_type is str)
+        if unlike or not isinstance(each, str | int | None):
             raise StoreError(f"{name} cannot be {each!r}")
     given: list[Any] = [each for each in values if each is not None]
     among = column.in_(given)
@@ -406,7 +401,7 @@ def key_value(key: str, like: object) -> Column:
     if isinstance(like, bool):
         return JsonTruth(path.as_boolean(), path)
     if isinstance(like, list):
-        return JsonList(path.as_string(), path)
+        return JsonList(path.as_string())
     if isinstance(like, int | float):
         return JsonNumber(path.as_float(), path)
     return path.as_string()
@@ -459,15 +454,7 @@ class JsonTruth(OfJson):
 
 
 class JsonList(OfJson):
-    """A value in a JSON column, to be compared with a list."""
-
-    type = Text()
-    inherit_cache = True
-    words = "CAST({json} AS JSONB)"
-
-
-class ListLiteral(OfJson):
-    """A list as JSON text, written as SQLite writes it; a server would keep its spaces."""
+    """A list as JSON text, without spaces, as SQLite writes it."""
 
     type = Text()
     inherit_cache = True

@@ -132,8 +132,7 @@ STUDY = Study(
         "smoke": Budget.smoke(SMOKE),
         "quick": Budget("an answer in about six minutes on two cores", QUICK),
         "standard": Budget(
-            "even pairs as Ruoss et al. 2023, scaled to an hour on two cores",
-            STANDARD,
+            "even pairs as Ruoss et al. 2023, scaled to an hour on two cores", STANDARD
         ),
         "paper": Budget("nine tasks at the sizes of Ruoss et al. 2023, weeks on a GPU", PAPER),
     },

@@ -50,14 +50,12 @@ ENCODER = {
 OFFSETS, FIXED, RECALL, RANK = "several offsets", f"heads of {D_HEAD}", "recall", "rank"
 
 
-def heads(count: int) -> str:
-    """The name of an arm of so many heads."""
-    return "1 head" if count == 1 else f"{count} heads"
+def some(noun: str, count: int) -> str:
+    """The name of an arm or level of so many, such as "1 head" or "8 links"."""
+    return f"1 {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def links(count: int) -> str:
-    """The name of a level of so many links."""
-    return "1 link" if count == 1 else f"{count} links"
+heads, links = partial(some, "head"), partial(some, "link")
 
 
 def arms(counts: Sequence[int], fixed: Sequence[int]) -> dict[str, Any]:

@@ -21,7 +21,6 @@ the link is needed, since a query is left with weights that it never had in trai
 what is enough. Source: Serrano and Smith 2019 (arXiv:1906.03731), whose text has no true links.
 """
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from studies.cli.command import command
@@ -67,12 +66,10 @@ METRICS = {
 }
 
 
-def panel(
-    label: str, task: Mapping[str, Any], position: str, steps: int, **more: Any
-) -> dict[str, Any]:
+def panel(label: str, task: Any, position: str, steps: int, **more: Any) -> dict[str, Any]:
     """One task with an encoder that learns it."""
     encoder = {"position": position, **more.pop("encoder", {})}
-    return {"label": label, "task": dict(task), "steps": steps, "encoder": encoder, **more}
+    return {"label": label, "task": task, "steps": steps, "encoder": encoder, **more}
 
 
 WIDE = {"d_model": 64, "feedforward": {"name": "gelu", "d_ff": 256}}
@@ -90,43 +87,32 @@ PANELS = [
 ]  # fmt: skip
 
 
-def claims(labels: list[str]) -> tuple[list[Hypothesis], list[Hypothesis]]:
-    """What is claimed on these panels: the primary hypotheses, and those that are explored."""
+def claims(where: str) -> list[Hypothesis]:
+    """What is claimed on a panel: the primary hypothesis first, then those that are explored."""
 
-    def claimed(name: str, contrast: str, where: str, text: str, **other: Any) -> Hypothesis:
+    def claimed(name: str, contrast: str, text: str, **other: Any) -> Hypothesis:
         lengths = (24 if where == "recall" else 16,)
         options = {"metric": "accuracy", "lengths": lengths, **other}
         return claim(f"{name}: {where}", contrast, where, text, **options)
 
-    primary = [
-        claimed("true against mass", "true < mass", where,
+    return [
+        claimed("true against mass", "true < mass",
                 "Cutting the true links destroys accuracy as cutting the same weight does not.",
-                smallest_effect=0.2)
-        for where in labels
+                smallest_effect=0.2),
+        claimed("mass", "mass ≈ nothing", "Cutting as much weight elsewhere changes nothing."),
+        claimed("top against mass", "top < mass", "Cutting the largest links does more than "
+                "cutting the same weight elsewhere.", smallest_effect=0.2),
+        claimed("top against true", "top ≈ true", "The largest links matter as the true ones do."),
+        claimed("true is enough", "keep true ≈ nothing",
+                "In every layer at once the true links alone are enough.", metric="accuracy_all"),
+        claimed("untrained", "untrained true ≈ untrained nothing",
+                "In an untrained model no link matters.", metric="kl", smallest_effect=0.05),
     ]  # fmt: skip
-    explored = [
-        one
-        for where in labels
-        for one in (
-            claimed("mass", "mass ≈ nothing", where,
-                    "Cutting as much weight elsewhere changes nothing."),
-            claimed("top against mass", "top < mass", where, "Cutting the largest links does more "
-                    "than cutting the same weight elsewhere.", smallest_effect=0.2),
-            claimed("top against true", "top ≈ true", where,
-                    "The largest links matter as the true ones do."),
-            claimed("true is enough", "keep true ≈ nothing", where,
-                    "In every layer at once the true links alone are enough.",
-                    metric="accuracy_all"),
-            claimed("untrained", "untrained true ≈ untrained nothing", where,
-                    "In an untrained model no link matters.", metric="kl", smallest_effect=0.05),
-        )
-    ]  # fmt: skip
-    return primary, explored
 
 
 def settings(panels: list[dict[str, Any]], seeds: int, examples: int) -> dict[str, Any]:
     """A budget."""
-    primary, explored = claims([one["label"] for one in panels])
+    claimed = [claims(one["label"]) for one in panels]
     return {
         "encoder": QUICK["encoder"],
         "perform": "studies.links.effects:measure",
@@ -136,8 +122,8 @@ def settings(panels: list[dict[str, Any]], seeds: int, examples: int) -> dict[st
             "arms": ARMS,
             "seeds": seeds,
             "panels": panels,
-            "hypotheses": primary,
-            "explored": explored,
+            "hypotheses": [primary for primary, *_ in claimed],
+            "explored": [one for _, *explored in claimed for one in explored],
         },
     }
 

@@ -15,9 +15,6 @@ from studies.seeds import Seeds
 from studies.tasks.task import UNSCORED, Batch, Task
 from variants.encoder import Encoder
 
-PLACES_WITH_ANSWERS = 3
-"""Axes of targets where a token has several answers: batch, seq, answers."""
-
 
 @dataclass(frozen=True)
 class Measured:
@@ -106,7 +103,7 @@ def logits_per_answer(logits: Tensor, targets: Tensor) -> Tensor:
 
     A ValueError says that a model of the user's answers elsewhere than its task asks.
     """
-    if logits.ndim == targets.ndim == PLACES_WITH_ANSWERS:
+    if logits.ndim == targets.ndim == 3:  # targets of batch, seq, answers
         split = "batch seq (answers classes) -> batch seq answers classes"
         logits = rearrange(logits, split, answers=targets.shape[-1])
     if logits.shape[:-1] != targets.shape:

@@ -6,12 +6,18 @@ import runpy
 import shlex
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import studies.tasks
-from store import Ledger, PlannedRun
+from store import Ledger
+from studies import extrapolation
+from studies.execution.scheduler import Scheduler
+from studies.execution.trials import Trials
+from studies.experiment.load import Typed, load_draft
+from studies.experiment.resolve import resolve
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -29,20 +35,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder like that of a reader, with examples and a finished run of each of two arms."""
     folder = tmp_path_factory.mktemp("reader")
     (folder / "examples").symlink_to(ROOT / "examples")
-    ledger = Ledger.create(f"sqlite:///{folder / 'sandbox.db'}")
-    for arm in ("rope", "alibi"):
-        config = {"encoder": {"position": {"name": arm}}}
-        [number] = ledger.plan(
-            [
-                PlannedRun(
-                    "extrapolation", "shift", arm, "confirm", 0, config, arm, None, arm, steps=1
-                )
-            ]
-        )
-        claim = ledger.claim("reader", [number])
-        assert claim is not None
-        score = {"split": "test", "length": 64, "metric": "accuracy", "n": 4, "value": 0.5}
-        ledger.finish(claim, "done", scores=[score])
+    url = f"sqlite:///{folder / 'sandbox.db'}"
+    words = ["study.arms=[rope, alibi]", "task=shift", "training.learning_rate=0.001"]
+    with closing(Ledger.create(url)) as ledger:
+        plan = resolve(load_draft(extrapolation.STUDY, Typed("quick", assignments=words)))
+        scheduler = Scheduler(plan, ledger, Trials(url))
+        scheduler.advance()
+        for numbers in scheduler.confirming.values():
+            claim = ledger.claim("reader", numbers)
+            assert claim is not None
+            score = {"split": "test", "length": 64, "metric": "accuracy", "n": 4, "value": 0.5}
+            ledger.finish(claim, "done", scores=[score])
     return folder
 
 

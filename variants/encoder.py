@@ -110,7 +110,7 @@ class Encoder(nn.Module):
         Args:
             tokens: Token ids, or vectors that skip the token table and its scale.
             mask: Which keys each query may attend to, besides the encoder's own mask and, for
-                token ids, the padding told by `pad_id`.
+                token ids, the padding that `pad_id` marks.
             positions: Position indices, in place of those that the mask implies.
             need_weights: Return the attention weights.
             generator: Source of random positions; None: torch's global one in training, a fresh

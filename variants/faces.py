@@ -20,18 +20,18 @@ def face(
         package: Its name.
         homes: What its modules offer besides parts, such as {"position": ["Position"]}.
     """
-    told = {name: module for module, names in homes.items() for name in names}
+    named = {name: module for module, names in homes.items() for name in names}
 
     def get(name: str) -> Any:
         if name == "__all__":
             return names()
-        home = told.get(name) or (None if name[0] == "_" else _parts(package).get(name))
+        home = named.get(name) or (None if name[0] == "_" else _parts(package).get(name))
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(f"{package}.{home}"), name)
 
     def names() -> list[str]:
-        return sorted({*told, *_parts(package)})
+        return sorted({*named, *_parts(package)})
 
     return get, names
 

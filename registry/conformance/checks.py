@@ -91,10 +91,8 @@ def promise_of(table: Registry, name: str) -> Promise:
 class Result:
     """What became of one promise.
 
-    Args:
-        promise: Its name.
-        status: "kept", "broken", "waived" (broken, as the part says) or "not applicable".
-        detail: What is broken and where, the reason of the waiver, or why it says nothing here.
+    `detail` says what is broken and where, the reason of the waiver, or why it does not apply. A
+    waived promise is broken, as the part says.
     """
 
     promise: str
@@ -110,12 +108,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Report:
-    """What became of every promise of a part.
-
-    Args:
-        title: The part's kind and name, its class and file.
-        results: One for each promise, in the order of trial.
-    """
+    """The results of a part's promises, in the order of trial, under its name, class and file."""
 
     title: str
     results: tuple[Result, ...]
@@ -172,11 +165,7 @@ def require_same_gradients(
 ) -> None:
     """Break the promise unless the same parameters get the same gradients.
 
-    Args:
-        found: The gradients, by the path of their parameter.
-        expected: Those that they should be.
-        what: What is said of a path where they are not, with {} for it.
-        tolerance: As in `require_same`.
+    Gradients come by the path of their parameter, for which `what` has a {}.
     """
     which = what.format("parameters that have one")
     require(found.keys() == expected.keys(), f"other parameters get gradients: {which}")

@@ -47,7 +47,7 @@ def every_option_has_an_effect_or_is_rejected(subject: Subject) -> None:
 
 
 def _differ(subject: Subject, other: Subject, sizes: Mapping[str, int]) -> bool:
-    """Can the two be told apart, under one mask: one that a single one of them needs would tell?"""
+    """Do the traces of the two differ, under a mask that either needs for both?"""
     causal = subject.needs_causal or other.needs_causal
     around = {**sizes, "mask": "causal"} if causal else sizes
     one, two = traces(subject, around), traces(other, around)
@@ -103,8 +103,7 @@ def _answer(call: Callable[[], Tensor], refusal: type[ValueError]) -> Tensor:
 def the_examples_in_its_docstring_are_true(subject: Subject) -> None:
     """Its doctests: the place for numbers from the paper, so that no formula is off by one.
 
-    Args:
-        subject: Its class, `torch` and `Dims` are there under their names.
+    They find its class, `torch` and `Dims` under their names.
     """
     part = subject.part
     module = sys.modules.get(part.__module__)

@@ -1,4 +1,4 @@
-"""Positions: declared facts are true, and tokens are told by their indices alone."""
+"""Positions: declared facts are true, and tokens are placed by their indices alone."""
 
 # torch leaves types open, which strict checks would report as ours.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false

@@ -42,13 +42,7 @@ PLACES = ("rope", "sinusoidal", "none")
 
 
 class Subject:
-    """A part with some of its options.
-
-    Args:
-        table: The registry of its kind.
-        part: The class.
-        options: Its options; those left out have their defaults.
-    """
+    """A part with some of its options; those left out have their defaults."""
 
     def __init__(self, table: Registry, part: type[Any], options: Mapping[str, Any]) -> None:
         self.table, self.part, self.options = table, part, dict(options)
@@ -320,10 +314,6 @@ def _parts(annotation: Any) -> Iterator[Any]:
 
 class Trial:
     """A part with the options that it is tried with, and the encoders that promises share.
-
-    Args:
-        table: The registry of its kind.
-        part: The class.
 
     Raises:
         ConfigError: If it cannot be built with its defaults.

@@ -84,7 +84,7 @@ Current = Annotated[
     bool,
     typer.Option(
         "--current/--with-superseded",
-        help="Only runs that the last call of their study asked for, or older ones too.",
+        help="Leave out runs that a later call of their study replaced, or show them too.",
     ),
 ]
 Where = Annotated[

@@ -37,7 +37,7 @@ def lengths(
         query.show(*_by_length(rows))
     else:
         query.show(rows, columns)
-    warn_of_mixtures(rows)
+    warn_of_mixtures(query, rows)
 
 
 @query_command(phase="tune", current=True)
@@ -74,7 +74,7 @@ def cost(
     rows, columns = found.rows(), found.columns()
     _refuse_unknown(query, rows, **asked)
     query.show(rows, columns, [name for name in columns if name != "mixed"])
-    warn_of_mixtures(rows)
+    warn_of_mixtures(query, rows)
 
 
 @query_command(phase="all")

@@ -59,7 +59,7 @@ def scores(query: Query, group_by: GroupBy = None) -> None:
     query.show(
         rows, found.columns(), [name for name in found.columns() if name in {*full, *always}]
     )
-    warn_of_mixtures(rows)
+    warn_of_mixtures(query, rows)
 
 
 @query_command()
@@ -122,8 +122,16 @@ def _print_page(query: Query, kind: str, style: str, found: "Found") -> None:
         )
 
 
-def warn_of_mixtures(rows: list[dict[str, Any]]) -> None:
-    """Say on standard error which options the printed means mix."""
+def warn_of_mixtures(query: Query, rows: list[dict[str, Any]]) -> None:
+    """Say on standard error which options, and which versions of the code, the rows mix."""
+    parts = query.results.mixed_code(**query.keywords()) if rows else []
+    if parts:
+        named = ", ".join(parts[:FEW]) + (f" and {len(parts) - FEW} more" if parts[FEW:] else "")
+        print(
+            f"these runs were done with several versions of the code of {named}; "
+            "`python -m store changed` tells which",
+            file=sys.stderr,
+        )
     mixed = sorted({name for row in rows if row["mixed"] for name in row["mixed"].split(", ")})
     if mixed:
         print(
@@ -132,6 +140,9 @@ def warn_of_mixtures(rows: list[dict[str, Any]]) -> None:
             file=sys.stderr,
         )
 
+
+FEW = 3
+"""Number of parts to name one by one."""
 
 Number = Annotated[int, typer.Argument(help="The id of a run.")]
 

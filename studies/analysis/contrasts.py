@@ -1,26 +1,48 @@
-"""Contrasts of means: their estimates, and intervals that hold for a whole family at once."""
+r"""Contrasts of means: estimates, intervals that hold for a family, the seeds that these need.
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+Crossed factors: for levels $i, i'$ of the first and $j, j'$ of the second, cell means $\mu_{ij}$,
+
+- main effect of the first: the mean over j of $\mu_{i'j} - \mu_{ij}$, every j weighted alike;
+- interaction: $(\mu_{i'j'} - \mu_{ij'}) - (\mu_{i'j} - \mu_{ij})$, by how much the effect of
+  the first factor changes from j to j'. It is 0 where effects add up.
+
+Intervals are Welch's, simultaneous over the family of all contrasts returned. p-values come from
+permutations with the studentized contrast as statistic: a main effect permutes the labels of its
+factor within each level of the other one, exact where the factor does nothing; an interaction
+permutes the residuals of the additive model (Freedman & Lane).
+
+Source: Freedman & Lane 1983, doi:10.1080/07350015.1983.10509354; Pauly, Brunner & Konietschke 2015,
+doi:10.1111/rssb.12073.
+"""
+
+from bisect import bisect_left
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
 from store.aggregate import mean_of
-from studies.analysis.permutation import Splits, share_as_extreme, splits_of, statistics
+from studies.analysis.permutation import (
+    Alternative,
+    Kind,
+    Weights,
+    holm,
+    permuted,
+    share_as_extreme,
+    smallest_p,
+    splits_of,
+    statistics,
+)
+from studies.experiment.hypothesis import Direction
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """A weighted sum of the means of independent samples.
+    """A weighted sum of the means of independent samples: estimate, bounds, standard error.
 
-    Args:
-        effect: The estimate.
-        low: The lower bound.
-        high: The upper bound.
-        standard_error: Of the estimate.
-        degrees: Of freedom, after Welch and Satterthwaite; infinite where nothing varies.
+    The degrees of freedom are Welch and Satterthwaite's; infinite where nothing varies.
     """
 
     effect: float
@@ -90,7 +112,7 @@ Name = TypeVar("Name", bound=Hashable)
 
 @dataclass(frozen=True)
 class Endpoint:
-    """How two arms differ in one endpoint.
+    """The difference of two arms in one endpoint.
 
     Args:
         contrast: The difference of the means, with an interval that holds for all endpoints.
@@ -134,18 +156,13 @@ def compare_endpoints(
     contrasts = {one: contrast([a[one], b[one]], level=level, family=len(names)) for one in names}
     n_a, n_b = (len(next(iter(arm.values()))) for arm in (a, b))
     splits = splits_of(n_a, n_b, seed)
-    t = np.stack([_extremeness(a[one], b[one], splits) for one in names])
+    pooled = (np.array([*a[one], *b[one]], dtype=float) for one in names)
+    t = np.stack([np.abs(statistics(values, splits)) for values in pooled])
     adjusted = _step_down(t)
     return {
         one: Endpoint(contrasts[one], share_as_extreme(row), float(p))
         for one, row, p in zip(names, t, adjusted, strict=True)
     }
-
-
-def _extremeness(
-    a: Sequence[float], b: Sequence[float], splits: Splits
-) -> Float[np.ndarray, " splits"]:
-    return np.abs(statistics(np.array([*a, *b], dtype=float), splits))
 
 
 def _step_down(t: Float[np.ndarray, "endpoints splits"]) -> Float[np.ndarray, " endpoints"]:
@@ -166,3 +183,185 @@ def _check(a: Mapping[Name, Sequence[float]], b: Mapping[Name, Sequence[float]])
         sizes = {one: len(values) for one, values in arm.items()}
         if len(set(sizes.values())) > 1:
             raise ValueError(f"every seed has a value of every endpoint; got {sizes} seeds")
+
+
+MOST = 1000
+"""More seeds than these are not advised: the question is then too fine for the noise."""
+
+TOUCHING = 1e-9
+"""A bound closer to δ than this share of it lies at δ: they differ by rounding."""
+
+ALTERNATIVES: dict[Direction, Alternative] = {
+    "greater": "greater",
+    "less": "less",
+    "different": "two-sided",
+    "same": "greater",
+}
+"""The alternative of the permutation test of a claim; "same" is two one-sided tests."""
+
+
+def distance(effect: float, direction: Direction, smallest_effect: float) -> float:
+    """Return how far an effect lies from the nearest bound of its claim; 0 if at it."""
+    signs = {"greater": (1,), "less": (-1,)}.get(direction, (1, -1))
+    nearest = min(abs(effect - sign * smallest_effect) for sign in signs)
+    return nearest if nearest > TOUCHING * smallest_effect else 0.0
+
+
+def seeds_needed(
+    effect: float,
+    deviations: Sequence[float],
+    direction: Direction,
+    smallest_effect: float,
+    family: int = 1,
+    level: float = 0.95,
+    power: float = 0.8,
+) -> int | None:
+    r"""Return how many seeds per arm would settle a claim, were effect and spread as observed.
+
+    The smallest n with a probability of at least `power` that the interval of the contrast leaves
+    out the bound ±δ that is nearest to the effect: $P(T > t_\nu)$ for a noncentral T with
+    noncentrality $d\sqrt{n/\sum s_i^2}$ over the arms of the contrast, where d is the distance from
+    that bound. Where the effect lies within ±δ and both bounds matter, the chances of missing
+    either add up.
+
+    None where more than `MOST` would be needed.
+    """
+
+    near = distance(effect, direction, smallest_effect)
+    both_matter = direction in ("different", "same") and abs(effect) < smallest_effect
+
+    def is_enough(n: int) -> bool:
+        chance = _beyond(n, near, deviations, family, level)
+        if both_matter:
+            far = 2 * smallest_effect - near
+            chance = max(0.0, chance + _beyond(n, far, deviations, family, level) - 1)
+        return chance >= power
+
+    # More seeds have more power, so the first number that is enough can be bisected for.
+    numbers = range(fewest(direction, family, level), MOST + 1)
+    first = bisect_left(numbers, True, key=is_enough)
+    return numbers[first] if first < len(numbers) else None
+
+
+def fewest(direction: Direction, family: int, level: float) -> int:
+    """The fewest seeds per arm whose permutation test can reach the level of the family."""
+    n = 2
+    while smallest_p(n, n, ALTERNATIVES[direction]) * family > 1 - level:
+        n += 1
+    return n
+
+
+def _beyond(n: int, away: float, deviations: Sequence[float], family: int, level: float) -> float:
+    """Return the chance that an interval leaves out a bound this far away."""
+    from scipy.special import nctdtr
+
+    variances = [deviation**2 for deviation in deviations]
+    total = sum(variances)
+    if total == 0 or away == 0:
+        return float(away > 0)
+    degrees = (n - 1) * total**2 / sum(one**2 for one in variances)
+    shift, edge = away * (n / total) ** 0.5, quantile(degrees, level, family)
+    # Where the chance is 1 but for 1e-10, SciPy's function has no number from a shift of 35 on.
+    return 1.0 if shift > max(30, 10 * edge) else 1 - float(nctdtr(degrees, shift, edge))
+
+
+Level = Any
+Pair = tuple[Level, Level]
+Cells = Mapping[Pair, Mapping[int, float]]
+"""The value of each seed, by the levels of the two factors."""
+
+DRAWS = 9_999
+
+
+@dataclass(frozen=True)
+class CrossedEffect:
+    """One contrast of a crossed design.
+
+    Args:
+        kind: "first" or "second" for a main effect of that factor, or "interaction".
+        levels: The two levels of the first factor that are compared; None where it is averaged.
+        others: Likewise of the second factor.
+        contrast: The estimate with its interval, simultaneous over all contrasts of the design.
+        p: Of the permutation test, two-sided.
+        p_holm: `p`, adjusted for all contrasts of the design.
+    """
+
+    kind: Kind
+    levels: Pair | None
+    others: Pair | None
+    contrast: Contrast
+    p: float
+    p_holm: float
+
+
+def crossed(
+    cells: Cells,
+    references: Pair | None = None,
+    level: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> list[CrossedEffect]:
+    """Estimate and test the main effects and interactions of two crossed factors.
+
+    Every level is compared with the reference of its factor.
+
+    Args:
+        cells: Values by (level of the first factor, level of the second) and seed.
+        references: The level of each factor that the others are compared with; by default those
+            of the first cell.
+        level: Of the family of intervals.
+        draws: Permutations for each contrast.
+        seed: Of the permutations.
+
+    Raises:
+        ValueError: If a factor has one level alone, a combination is missing, a cell has fewer
+            than two values or one that is not finite, or a reference is no level.
+    """
+    first, second = _levels(cells, references)
+    table = [[np.array(list(cells[i, j].values()), dtype=float) for j in second] for i in first]
+    weights = list(_contrasts(first, second))
+    generator = np.random.default_rng(seed)
+    samples = [sample.tolist() for row in table for sample in row]
+    found: list[CrossedEffect] = []
+    for kind, levels, others, weight in weights:
+        estimate = contrast(samples, weight.ravel().tolist(), level, family=len(weights))
+        p = permuted(kind, table, weight, generator, draws)
+        found.append(CrossedEffect(kind, levels, others, estimate, p, p))
+    adjusted = holm([one.p for one in found])
+    return [replace(one, p_holm=p) for one, p in zip(found, adjusted, strict=True)]
+
+
+def _levels(cells: Cells, references: Pair | None) -> tuple[list[Level], list[Level]]:
+    """The levels of each factor, the reference first."""
+    both = [list(dict.fromkeys(key[place] for key in cells)) for place in (0, 1)]
+    for place, levels in enumerate(both):
+        if len(levels) < 2:
+            raise ValueError(f"a factor has at least two levels; got {levels}")
+        if references is not None:
+            if references[place] not in levels:
+                raise ValueError(f"a reference is one of {levels}; got {references[place]!r}")
+            levels.sort(key=lambda one, place=place: one != references[place])
+    missing = [(i, j) for i in both[0] for j in both[1] if (i, j) not in cells]
+    if missing:
+        raise ValueError(f"every combination of levels is needed; {missing[0]} is missing")
+    return both[0], both[1]
+
+
+def _contrasts(
+    first: list[Level], second: list[Level]
+) -> Iterator[tuple[Kind, Pair | None, Pair | None, Weights]]:
+    """Yield every contrast with its weights over the cells."""
+    by_first, by_second = (
+        [
+            ((levels[n], levels[0]), np.eye(len(levels))[n] - np.eye(len(levels))[0])
+            for n in range(1, len(levels))
+        ]
+        for levels in (first, second)
+    )
+    for levels, weight in by_first:
+        yield "first", levels, None, np.outer(weight, np.full(len(second), 1 / len(second)))
+    for others, weight in by_second:
+        yield "second", None, others, np.outer(np.full(len(first), 1 / len(first)), weight)
+    for levels, weight in by_first:
+        for others, other_weight in by_second:
+            yield "interaction", levels, others, np.outer(weight, other_weight)

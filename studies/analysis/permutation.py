@@ -10,6 +10,7 @@ Source: Janssen 1997, doi:10.1016/S0167-7152(97)00043-6; Chung & Romano 2013, ar
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, combinations
 from math import comb
 from typing import Literal
@@ -20,10 +21,10 @@ from jaxtyping import Bool, Float, Int
 Alternative = Literal["two-sided", "greater", "less"]
 
 EXACT_LIMIT = 50_000
-"""Up to this many splits, which 9 seeds against 9 stay below, all of them are looked at."""
+"""All splits are tried up to this many, which 9 seeds against 9 stay below."""
 
 DRAWS = 19_999
-"""How many splits are drawn where there are more."""
+"""The number of splits that are drawn where there are more."""
 
 SAME = 1e-9
 """Statistics closer than this, relatively, are ties: they differ by rounding."""
@@ -37,7 +38,7 @@ class PermutationTest:
         p: The p-value. Among all splits, the share at least as extreme as the observed one; among
             m drawn ones with b as extreme, (b + 1) / (m + 1) (Phipson & Smyth 2010,
             arXiv:1603.05766).
-        statistic: Welch's t of the observed split; infinite where both samples are constant and
+        statistic: Of the observed split. Welch's t is infinite where both samples are constant and
             differ, 0 where they are constant and equal.
         splits: How many splits were looked at.
         exact: Were they all there are?
@@ -57,8 +58,9 @@ class Splits:
     exact: bool
 
 
+@lru_cache(maxsize=8)
 def splits_of(n_a: int, n_b: int, seed: int = 0) -> Splits:
-    """All ways to split, or as many random ones as `DRAWS` besides the observed one."""
+    """Return all ways to split, or as many random ones as `DRAWS` besides the observed one."""
     n, count = n_a + n_b, comb(n_a + n_b, n_a)
     if count <= EXACT_LIMIT:
         chosen = chain.from_iterable(combinations(range(n), n_a))
@@ -73,18 +75,14 @@ def splits_of(n_a: int, n_b: int, seed: int = 0) -> Splits:
 
 
 def smallest_p(n_a: int, n_b: int, alternative: Alternative = "two-sided") -> float:
-    """The smallest p-value that samples of these sizes can reach."""
+    """Return the smallest p-value that samples of these sizes can reach."""
     mirrored = alternative == "two-sided" and n_a == n_b
     count = comb(n_a + n_b, n_a)
     return (2 if mirrored else 1) / count if count <= EXACT_LIMIT else 1 / (DRAWS + 1)
 
 
 def permutation_test(
-    a: Sequence[float],
-    b: Sequence[float],
-    alternative: Alternative = "two-sided",
-    splits: Splits | None = None,
-    seed: int = 0,
+    a: Sequence[float], b: Sequence[float], alternative: Alternative = "two-sided", seed: int = 0
 ) -> PermutationTest:
     """Test whether the mean of `a` differs from, exceeds or falls below that of `b`.
 
@@ -92,7 +90,6 @@ def permutation_test(
         a: Values of one arm, one a seed.
         b: Values of the other arm.
         alternative: What is tested against "no difference".
-        splits: Those of these sizes, where many tests share them.
         seed: Of the draws, where there are too many splits to look at all.
 
     Raises:
@@ -103,15 +100,23 @@ def permutation_test(
             raise ValueError(
                 f"a permutation test needs at least two finite values an arm; got {list(values)}"
             )
-    splits = splits or splits_of(len(a), len(b), seed)
-    t = statistics(np.array([*a, *b], dtype=float), splits)
-    observed = float(t[0])
-    t = {"two-sided": np.abs(t), "greater": t, "less": -t}[alternative]
-    return PermutationTest(share_as_extreme(t), observed, len(t), splits.exact)
+    splits = splits_of(len(a), len(b), seed)
+    return tested(statistics(np.array([*a, *b], dtype=float), splits), splits, alternative)
+
+
+def tested(
+    t: Float[np.ndarray, " splits"], splits: Splits, alternative: Alternative
+) -> PermutationTest:
+    """Return the test whose statistic has these values."""
+    return PermutationTest(_p_value(t, alternative), float(t[0]), len(t), splits.exact)
+
+
+def _p_value(t: Float[np.ndarray, " splits"], alternative: Alternative) -> float:
+    return share_as_extreme({"two-sided": np.abs(t), "greater": t, "less": -t}[alternative])
 
 
 def share_as_extreme(t: Float[np.ndarray, " splits"], observed: float | None = None) -> float:
-    """The share of statistics that reach the observed one; by default that is the first."""
+    """Return the share of statistics that reach the observed one, by default the first."""
     observed = float(t[0]) if observed is None else observed
     slack = SAME * max(1.0, abs(observed)) if np.isfinite(observed) else 0.0
     return float((t >= observed - slack).mean())
@@ -132,12 +137,16 @@ def statistics(pooled: Float[np.ndarray, " seeds"], splits: Splits) -> Float[np.
     variance = (square_a - sum_a**2 / n_a) / (n_a - 1) / n_a
     variance = variance + (square_b - sum_b**2 / n_b) / (n_b - 1) / n_b
     difference = sum_a / n_a - sum_b / n_b
+    return _over_error(difference, variance)
+
+
+def _over_error(
+    effect: Float[np.ndarray, " splits"], variance: Float[np.ndarray, " splits"]
+) -> Float[np.ndarray, " splits"]:
+    """Divide by the standard error: where nothing varies, 0 without effect, else infinite."""
     constant = variance < SAME**1.5
-    return np.where(
-        constant,
-        np.where(np.abs(difference) < SAME, 0.0, np.copysign(np.inf, difference)),
-        difference / np.sqrt(np.where(constant, 1.0, variance)),
-    )
+    infinite = np.where(np.abs(effect) < SAME, 0.0, np.copysign(np.inf, effect))
+    return np.where(constant, infinite, effect / np.sqrt(np.where(constant, 1.0, variance)))
 
 
 Kind = Literal["first", "second", "interaction"]
@@ -156,7 +165,7 @@ def permuted(
     draws: int,
     alternative: Alternative = "two-sided",
 ) -> float:
-    """The p-value of a contrast of the cell means."""
+    """Return the p-value of a contrast of the cell means."""
     cells = [(int(i), int(j)) for i, j in np.argwhere(weights)]
     samples = [table[i][j] for i, j in cells]
     if kind == "interaction":
@@ -167,14 +176,13 @@ def permuted(
     values = np.concatenate(samples)
     weight = np.array([weights[cell] for cell in cells])
     shuffled = values[_orders(np.repeat(stratum, sizes), generator, draws)]
-    t = _studentized(shuffled, sizes, weight)
-    return share_as_extreme({"two-sided": np.abs(t), "greater": t, "less": -t}[alternative])
+    return _p_value(_studentized(shuffled, sizes, weight), alternative)
 
 
 def _orders(
     stratum: Int[np.ndarray, " runs"], generator: np.random.Generator, draws: int
 ) -> Int[np.ndarray, "orders runs"]:
-    """Orders of the runs that keep each within its stratum; the first is the observed one."""
+    """Return orders of the runs, each within its stratum; the first is the observed one."""
     observed = np.arange(len(stratum))
     orders = np.tile(observed, (draws + 1, 1))
     for one in np.unique(stratum):
@@ -188,7 +196,7 @@ def _studentized(
     sizes: Int[np.ndarray, " cells"],
     weights: Float[np.ndarray, " cells"],
 ) -> Float[np.ndarray, " orders"]:
-    """A contrast of cell means over its standard error, where runs lie cell after cell."""
+    """Return a contrast of cell means over its standard error; runs lie cell after cell."""
     scale = np.ptp(values[0])
     if scale <= SAME * np.abs(values[0]).max():
         return np.zeros(len(values))
@@ -197,14 +205,11 @@ def _studentized(
     means = values @ in_cell / sizes
     squares = values**2 @ in_cell - sizes * means**2
     variance = (squares / (sizes - 1) / sizes) @ weights**2
-    effect = means @ weights
-    constant = variance < SAME**1.5
-    infinite = np.where(np.abs(effect) < SAME, 0.0, np.copysign(np.inf, effect))
-    return np.where(constant, infinite, effect / np.sqrt(np.where(constant, 1.0, variance)))
+    return _over_error(means @ weights, variance)
 
 
 def _residuals(cells: Sequence[tuple[int, int]], samples: Sequence[Sample]) -> list[Sample]:
-    """What the additive model leaves of the values of a 2 × 2 table."""
+    """Return the residuals of the additive model of a 2 × 2 table."""
     rows, columns = ([cell[place] != cells[0][place] for cell in cells] for place in (0, 1))
     sizes = [len(sample) for sample in samples]
     model = np.column_stack(
@@ -227,15 +232,10 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
     Source: Holm 1979, Scandinavian Journal of Statistics 6, 65-70.
     """
-    order = sorted(
-        (index for index, p in enumerate(p_values) if p is not None),
-        key=lambda index: p_values[index] or 0.0,
-    )
+    known = [(p, index) for index, p in enumerate(p_values) if p is not None]
     adjusted: list[float | None] = [None] * len(p_values)
     highest = 0.0
-    for rank, index in enumerate(order):
-        p = p_values[index]
-        assert p is not None
+    for rank, (p, index) in enumerate(sorted(known)):
         highest = max(highest, min(1.0, (len(p_values) - rank) * p))
         adjusted[index] = highest
     return adjusted

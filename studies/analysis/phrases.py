@@ -6,30 +6,30 @@ from store.aggregate import Interval
 
 
 def out_of(count: int, total: int, noun: str) -> str:
-    """How many of how many: "2 of 3 seeds", "0 of 1 seed"."""
+    """A count out of a total: "2 of 3 seeds", "0 of 1 seed"."""
     return f"{count} of {total} {noun if total == 1 else noun + 's'}"
 
 
 def runs_done(count: int, total: int) -> str:
-    """How many runs are done: "2 of 3 runs are done", "1 of 1 run is done"."""
+    """A count of finished runs: "2 of 3 runs are done", "1 of 1 run is done"."""
     return f"{out_of(count, total, 'run')} {'is' if total == 1 else 'are'} done"
 
 
 def seldom_learned(learned: int, seeds: int) -> str:
-    """That an arm did not learn, or not in all of its seeds: "learned in 3 of 5 seeds only"."""
+    """The seeds of an arm that learned too rarely: "learned in 3 of 5 seeds only"."""
     return f"learned in {out_of(learned, seeds, 'seed')} only" if learned else "did not learn"
 
 
 def lost_seeds(diverged: int, failed: int, total: int, counted: bool) -> list[str]:
-    """How many seeds have no numbers of their own, and what they are counted as."""
-    told: list[str] = []
+    """The numbers of seeds without scores of their own, and their treatment."""
+    phrases: list[str] = []
     if diverged:
         tail = "counts as one" if diverged == 1 else "count as ones"
         tail = f" and {tail} that learned nothing" if counted else ""
-        told.append(f"{out_of(diverged, total, 'seed')} diverged{tail}")
+        phrases.append(f"{out_of(diverged, total, 'seed')} diverged{tail}")
     if failed:
-        told.append(f"{out_of(failed, total, 'seed')} failed")
-    return told
+        phrases.append(f"{out_of(failed, total, 'seed')} failed")
+    return phrases
 
 
 def short_of(value: float, threshold: float) -> str:
@@ -41,13 +41,9 @@ def short_of(value: float, threshold: float) -> str:
 
 
 def number(value: float) -> str:
-    """A share in few signs: ".56", "1.0", "-.03"."""
-    # What is not 1 is not shown as 1.
-    value = min(value, 0.994) if value < 0.9995 else value
-    text = f"{value:.2f}".replace("-0.00", "0.00")
-    if text == "1.00":
-        return "1.0"
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+    """A share in few signs: ".56", "1.0", "-.03"; what is not 1 is not shown as 1."""
+    text = decimal(min(value, 0.994) if value < 0.9995 else value)
+    return "1.0" if text == "1.00" else text
 
 
 def cell_text(interval: Interval | None) -> str:
@@ -60,7 +56,7 @@ def cell_text(interval: Interval | None) -> str:
 
 
 def decimals(smallest_effect: float) -> int:
-    """How many decimals it takes to tell values apart that differ by a tenth of δ."""
+    """The number of decimals that tell values apart that differ by a tenth of δ."""
     return (
         0 if smallest_effect >= 10 else max(2, 1 - math.floor(math.log10(smallest_effect) + 1e-9))
     )
@@ -83,5 +79,5 @@ def p_text(p: float, family: int = 1) -> str:
 
 
 def fit_title(metric: str, value: float) -> str:
-    """What a training waited for: "steps until accuracy 0.99 at trained lengths"."""
+    """The criterion of fit: "steps until accuracy 0.99 at trained lengths"."""
     return f"steps until {metric} {value:g} at trained lengths"

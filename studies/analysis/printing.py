@@ -1,7 +1,7 @@
 """Print an answer: the verdicts, then panel by panel a sentence per arm and a table per metric."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
@@ -9,8 +9,7 @@ from store.aggregate import Interval
 from store.metrics import metric_of
 from studies.analysis.phrases import cell_text, number
 from studies.analysis.results import StudyResults, Task
-from studies.analysis.sentences import arm_sentence, fit_times
-from studies.analysis.sentences import sentence as said
+from studies.analysis.sentences import arm_sentence, fit_times, sentence
 from studies.analysis.summaries import Overall
 from studies.experiment.match import Costs
 from studies.experiment.plan import Plan, PlannedCell
@@ -18,7 +17,7 @@ from studies.experiment.plan import Plan, PlannedCell
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from studies.analysis.search import Point
+    from studies.analysis.summaries import Point
     from studies.analysis.verdicts import Verdict
 
 
@@ -33,49 +32,58 @@ def print_verdicts(
     console: "Console", verdicts: "Sequence[Verdict]", unasked: Mapping[str, str] | None = None
 ) -> None:
     """Print one sentence per hypothesis; `unasked` are those without a verdict, with the reason."""
+    rows = [(one.hypothesis.name, " ".join([sentence(one), *one.notes])) for one in verdicts]
+    rows += [(name, f"Not judged: {why}.") for name, why in (unasked or {}).items()]
+    if rows:
+        _print_grid(console, rows, style="bold", max_width=28)
+
+
+def _print_grid(
+    console: "Console", rows: Sequence[Sequence[str]], justify: Any = "left", **first: Any
+) -> None:
+    """Print rows of texts side by side; `first` formats the first column."""
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="bold", max_width=28)
-    table.add_column()
-    for verdict in verdicts:
-        table.add_row(verdict.hypothesis.name, " ".join([said(verdict), *verdict.notes]))
-    for name, why in (unasked or {}).items():
-        table.add_row(name, f"Not judged: {why}.")
-    if verdicts or unasked:
-        console.print(table, highlight=False)
+    table.add_column(**first)
+    for _ in rows[0][1:]:
+        table.add_column(justify=justify)
+    for row in rows:
+        table.add_row(*row)
+    console.print(table, highlight=False)
+
+
+def _table(*heads: str) -> Table:
+    """A table without lines, whose first column holds names and the others numbers."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for index, head in enumerate(heads):
+        table.add_column(head, justify="right" if index else "left", no_wrap=True)
+    return table
 
 
 def print_answer(console: "Console", results: StudyResults) -> None:
     """Print task by task: a sentence per arm, then a table per metric."""
     for task in results.tasks:
         console.print(f"\n{_protocol(task, results.plan.protocol.seeds)}", highlight=False)
-        _print_sentences(console, task)
-        _print_times(console, task)
+        sentences = [(f"  {arm.name}", arm_sentence(task, arm)) for arm in task.arms]
+        _print_grid(console, sentences, no_wrap=True, style="bold")
+        if task.fit:
+            _print_title(console, task.fit)
+            _print_grid(console, [(f"  {arm.name}", fit_times(arm)) for arm in task.arms])
         for metric in _metrics(task):
-            console.print(f"\n  [bold]{task.title_of(metric)}[/bold]", highlight=False)
+            _print_title(console, task.title_of(metric))
             for lengths in _fitting(console, task, metric):
                 _print_table(console, task, metric, lengths)
-        _print_by_bin(console, task)
-        _print_later(console, task)
+        binned = {metric for seed in task.seeds for metric, _ in seed.bins}
+        if binned:  # which is too much for a table
+            names = ", ".join(sorted(binned))
+            console.print(f"\n  Also measured, by bin: {names} (python -m store scores)")
+        if task.later_lengths:
+            _print_title(console, "skill at lengths evaluated later (exploratory: in no verdict)")
+            _print_table(console, task, "skill", task.later_lengths, later=True)
         _print_alternatives(console, task)
 
 
-def _print_times(console: "Console", task: Task) -> None:
-    """Print how soon the seeds met the criterion of fit, where there is one."""
-    if not task.fit:
-        return
-    console.print(f"\n  [bold]{task.fit}[/bold]", highlight=False)
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for arm in task.arms:
-        table.add_row(f"  {arm.name}", fit_times(arm))
-    console.print(table, highlight=False)
-
-
-def _print_later(console: "Console", task: Task) -> None:
-    """Print the skill at lengths that were evaluated after the study."""
-    if task.later_lengths:
-        title = "skill at lengths evaluated later (exploratory: in no verdict)"
-        console.print(f"\n  [bold]{title}[/bold]", highlight=False)
-        _print_table(console, task, "skill", task.later_lengths, later=True)
+def _print_title(console: "Console", title: str, more: str = "") -> None:
+    console.print(f"\n  [bold]{title}[/bold]{more}", highlight=False)
 
 
 def print_front(console: "Console", results: StudyResults, front: "Sequence[Point]") -> None:
@@ -88,16 +96,10 @@ def print_front(console: "Console", results: StudyResults, front: "Sequence[Poin
         console.print(f"\nNo Pareto front: no arm has a value for each of {wanted}.")
         return
     aims = ", ".join(f"{metric} ({aim}d)" for metric, aim in search.objectives.items())
-    told = f"[bold]Pareto front[/bold]: {len(front)} of {len(plan.arms)} arms; {aims}"
-    console.print(f"\n{told}", highlight=False)
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    for _ in search.objectives:
-        table.add_column(justify="right")
-    table.add_row("", *search.objectives)
-    for point in front:
-        table.add_row(f"  {point.arm}", *map(amount, point.values))
-    console.print(table, highlight=False)
+    head = f"[bold]Pareto front[/bold]: {len(front)} of {len(plan.arms)} arms; {aims}"
+    console.print(f"\n{head}", highlight=False)
+    rows = [(f"  {point.arm}", *map(amount, point.values)) for point in front]
+    _print_grid(console, [("", *search.objectives), *rows], justify="right", no_wrap=True)
 
 
 def amount(value: float) -> str:
@@ -107,22 +109,18 @@ def amount(value: float) -> str:
 
 def _print_alternatives(console: "Console", task: Task) -> None:
     """Print how far other settings carried, where one fits as well or is better on the test."""
-    told = [(arm.name, other) for arm in task.arms for other in arm.alternatives]
-    if not told:
-        return
-    console.print("\n  [bold]settings that tuning tried[/bold] (tuning runs)", highlight=False)
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column()
-    shown = ""
-    for arm, other in told:
-        table.add_row("" if arm == shown else f"  {arm}", str(other))
-        shown = arm
-    console.print(table, highlight=False)
+    rows = [
+        ("" if number else f"  {arm.name}", str(other))
+        for arm in task.arms
+        for number, other in enumerate(arm.alternatives)
+    ]
+    if rows:
+        _print_title(console, "settings that tuning tried", " (tuning runs)")
+        _print_grid(console, rows, no_wrap=True)
 
 
 def _metrics(task: Task) -> list[str]:
-    """What has a table: what the study shows, the usual metrics of a task, or all measured."""
+    """The metrics with a table: those the study shows, the usual ones of a task, or all."""
     if task.has_skill:
         return list(SHOWN)
     found = {metric for seed in task.seeds for _, metric, _ in seed.places}
@@ -140,15 +138,6 @@ def _protocol(task: Task, seeds: int) -> str:
     return f"[bold]{task.title}[/bold], {steps}, {ending}"
 
 
-def _print_sentences(console: "Console", task: Task) -> None:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column()
-    for arm in task.arms:
-        table.add_row(f"  {arm.name}", arm_sentence(task, arm))
-    console.print(table, highlight=False)
-
-
 def _fitting(console: "Console", task: Task, metric: str) -> list[list[int]]:
     """The tested lengths, in groups whose columns fit side by side, so that nothing is cut."""
     measured = {length for seed in task.seeds for _, name, length in seed.places if name == metric}
@@ -161,31 +150,20 @@ def _fitting(console: "Console", task: Task, metric: str) -> list[list[int]]:
 def _print_table(
     console: "Console", task: Task, metric: str, lengths: list[int], later: bool = False
 ) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("  length", no_wrap=True)
-    for length in lengths:
-        table.add_column(str(length), justify="right", no_wrap=True)
-    told = cell_text if metric_of(metric).kind == "share" else _any_number
+    table = _table("  length", *map(str, lengths))
+    text = cell_text if metric_of(metric).kind == "share" else _any_number
     for arm in task.arms:
-        cells = [told(arm.interval(metric, length, later=later)) for length in lengths]
+        cells = [text(arm.interval(metric, length, later=later)) for length in lengths]
         table.add_row(f"  {arm.name}", *cells)
     floors = [task.blind_guess(length) for length in lengths]
     if metric_of(metric).floor_in is not None and any(floor is not None for floor in floors):
-        told = ["n/a" if floor is None else number(floor) for floor in floors]
-        table.add_row("  floor", *told, style="dim")
+        texts = ["n/a" if floor is None else number(floor) for floor in floors]
+        table.add_row("  floor", *texts, style="dim")
     console.print(table)
 
 
 def _any_number(interval: Interval | None) -> str:
     return "n/a" if interval is None else f"{interval.mean:.3g}"
-
-
-def _print_by_bin(console: "Console", task: Task) -> None:
-    """Say what was measured by bin, such as by layer, which is too much for a table."""
-    found = {metric for seed in task.seeds for metric, _ in seed.bins}
-    if found:
-        names = ", ".join(sorted(found))
-        console.print(f"\n  Also measured, by bin: {names} (python -m store scores)")
 
 
 HEADS = ("parameters", "FLOPs per token", "training tokens", "steps")
@@ -201,7 +179,7 @@ def cost_rows(costs: Costs | None) -> dict[str, str]:
 
 
 def cost_lines(plan: "Plan") -> Iterator[str]:
-    """A table for each task whose runs train, what raises, and what arms are matched in."""
+    """Yield the costs of each trained task as a table, errors, and what arms are matched in."""
     for label in plan.tasks:
         planned = [plan[cell] for cell in plan.cells(label)]
         rows = {one.cell.arm: _row(plan, one) for one in planned}
@@ -236,7 +214,7 @@ FEW = 10
 
 
 def caption(found: Sequence[Overall]) -> str:
-    """What the numbers are, and what they are not."""
+    """Explain the numbers of all tasks together, and their limits."""
     few = min(one.middle.n for one in found)
     seeds = "1 seed makes" if few == 1 else f"{few} seeds make"
     narrow = f"; {seeds} such intervals too narrow" if few < FEW else ""
@@ -253,10 +231,7 @@ def print_overall(console: "Console", found: Sequence[Overall]) -> None:
     if not found:
         return
     console.print(f"\n[bold]{TITLE}[/bold] (exploratory)", highlight=False)
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("", no_wrap=True)
-    for head in ("interquartile mean", "95 % bootstrap", "better than the next, ties half"):
-        table.add_column(head, justify="right", no_wrap=True)
+    table = _table("", "interquartile mean", "95 % bootstrap", "better than the next, ties half")
     for one, below in zip(found, [*found[1:], None], strict=True):
         low, high = one.middle.low or 0.0, one.middle.high or 0.0
         ahead = "" if below is None else f"in {one.better[below.arm] * 100:.0f} % of pairs"

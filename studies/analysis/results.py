@@ -1,4 +1,4 @@
-"""What came of a study: its tasks, arms and seeds, in the one form that every surface reads.
+"""The outcome of a study: its tasks, arms and seeds, in the one form that every surface reads.
 
 `studies.analysis.gather` makes it from a plan and the stored rows. A seed that diverged has the
 stored scores of a model that learned nothing; one that failed has none, and is counted beside.
@@ -10,18 +10,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from store.aggregate import Interval, held, mean_of, t_interval, wilson
-from store.metrics import metric_of
+from store.metrics import FLOOR, metric_of
 from studies.analysis.survival import Time, kaplan_meier
+from studies.experiment.tune import Setting, in_words
 
 if TYPE_CHECKING:
     from store.records import Choice, Run
-    from studies.analysis.choice import Alternative, Tried
     from studies.experiment.plan import Plan
 
 PENDING = ("planned", "running")
-FLOOR = "floor"
-"""The stored accuracy of the best blind guess."""
-
 FIT = "steps_to_fit"
 """The time until the criterion of fit of a training is met."""
 
@@ -65,37 +62,35 @@ class Seed:
 
     @property
     def ended(self) -> bool:
-        """Is it over, one way or the other?"""
+        """Whether the run is over, one way or the other."""
         return self.status not in PENDING
 
     @property
     def lost(self) -> bool:
-        """Did it end without numbers of its own?"""
+        """Whether the run ended without numbers of its own."""
         return self.ended and self.status != "done"
 
     @property
     def reason(self) -> str:
-        """Why it ended without numbers, or ""."""
+        """The reason why it ended without numbers, or ""."""
         return "" if self.run is None else self.run.reason or ""
 
-    def time(self, metric: str = FIT) -> Time | None:
-        """When it reached a criterion, or that it ended without; None where nobody looked."""
+    @property
+    def time(self) -> Time | None:
+        """The time at which it met the criterion of fit or ended without; None if not measured."""
         for measure, value in self.values.items():
-            if measure[0] == metric and value is not None:
+            if measure[0] == FIT and value is not None:
                 return Time(value, measure not in self.censored)
         return None
 
 
 @dataclass(frozen=True)
 class Fit:
-    """How well an arm learned what it was trained on.
+    """The fit of an arm to what it was trained on.
 
-    Args:
-        mean: Mean skill at the longest trained length; None where it was not measured.
-        solved: How many seeds reach the threshold.
-        seeds: How many seeds there are.
-        learned: Does the mean reach the threshold?
-        sure: Is that so whatever the failed seeds would have reached, from skill 0 to 1?
+    `mean` is the mean skill at the longest trained length, None where it was not measured; `solved`
+    seeds of all `seeds` reach the threshold, and `learned` tells whether the mean does: `sure` if
+    whatever the failed seeds would have reached, from skill 0 to 1.
     """
 
     mean: float | None
@@ -107,7 +102,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Reach:
-    """How far an arm's mean skill stays at or above the threshold.
+    """The reach of an arm: how far its mean skill stays at or above the threshold.
 
     Args:
         learned: Does it at the longest trained length? None where that was not measured.
@@ -122,6 +117,37 @@ class Reach:
     first_length_below: int | None = None
     skill: float | None = None
     unmeasured: int | None = None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A setting that was tried in tuning, in words, with its mean validation nll (nats).
+
+    `at_edge` tells that one of its values is the lowest or highest tried; `note` why it has no nll,
+    or that it is as good as the one chosen.
+    """
+
+    label: str
+    nll: float | None
+    chosen: bool = False
+    at_edge: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A setting with the mean test skill of its tuning runs at each length beyond training.
+
+    `roles` say why it is shown; the chosen setting is among them, to compare with.
+    """
+
+    setting: Setting
+    roles: tuple[str, ...]
+    skills: Mapping[int, float]
+
+    def __str__(self) -> str:
+        skills = ", ".join(f"{skill:z.2f} at {length}" for length, skill in self.skills.items())
+        return f"{in_words(self.setting)}: {' and '.join(self.roles)}; skill {skills}"
 
 
 @dataclass(frozen=True)
@@ -147,8 +173,8 @@ class Arm:
     name: str = ""
     lengths: tuple[int, ...] = ()
     choice: "Choice | None" = None
-    tuning: Sequence["Tried"] = ()
-    alternatives: Sequence["Alternative"] = ()
+    tuning: Sequence[Tried] = ()
+    alternatives: Sequence[Alternative] = ()
     remark: str = ""
 
     @property
@@ -163,12 +189,12 @@ class Arm:
         return () if longest is None else tuple(one for one in self.lengths if one > longest)
 
     def count(self, *statuses: str) -> int:
-        """How many seeds have one of these statuses."""
+        """Count the seeds with one of these statuses."""
         return sum(one.status in statuses for one in self.seeds.values())
 
     @property
     def has_skill(self) -> bool:
-        """Has any of its seeds a skill?"""
+        """Whether any of its seeds has a skill."""
         return any(metric == "skill" for one in self.seeds.values() for metric, _ in one.values)
 
     @property
@@ -177,50 +203,46 @@ class Arm:
         return {number: one for number, one in self.seeds.items() if one.lost}
 
     def value(self, seed: int, metric: str, lengths: Sequence[int]) -> float | None:
-        """The mean of a metric over lengths of one seed; None where a length has no score."""
+        """Return the mean of a metric over lengths of a seed; None where a length has no score."""
         values = self.seeds[seed].values
         return _mean([values.get((metric, length)) for length in lengths])
 
     def measured(self, metric: str, lengths: Sequence[int]) -> list[float]:
-        """One value a seed that has one: what a failed run left is none."""
+        """Return one value for each seed that has one, failed seeds left out."""
         counted = [seed for seed, one in self.seeds.items() if one.status != "failed"]
         values = (self.value(seed, metric, lengths) for seed in counted)
         return [value for value in values if value is not None]
 
     def tested(self, metric: str) -> tuple[int, ...]:
-        """The lengths whose test sets were scored by a metric."""
+        """Return the lengths whose test sets were scored by a metric."""
         places = {place for one in self.seeds.values() for place in one.places}
         return tuple(sorted(at for split, what, at in places if (split, what) == ("test", metric)))
 
     def values(
         self, metric: str, length: int, split: str = "test", later: bool = False
     ) -> dict[int, float]:
-        """The value of each seed that has one; `later`: of what was measured after the study."""
+        """Return the value of each seed that has one; `later`: as measured after the study."""
         place = split, metric, length
-        found = {
-            number: (one.later if later else one.places).get(place)
-            for number, one in self.seeds.items()
-        }
-        return {number: value for number, value in found.items() if value is not None}
+        found = {number: one.later if later else one.places for number, one in self.seeds.items()}
+        return {number: values[place] for number, values in found.items() if place in values}
 
     def interval(
         self, metric: str, length: int, split: str = "test", later: bool = False
     ) -> Interval | None:
-        """Mean and 95 % t-interval over seeds; None where nothing was measured."""
+        """Return mean and 95 % t-interval over seeds; None where nothing was measured."""
         values = self.values(metric, length, split, later).values()
         return t_interval(values) if values else None
 
     def floor(self, metric: str, lengths: Sequence[int]) -> float | None:
-        """The mean over lengths of what a model scores that learned nothing; None if unknown."""
+        """Return the mean score, over lengths, of a model that learned nothing; None if unknown."""
         return _mean([metric_of(metric).floor_given(self.blind_guess(one)) for one in lengths])
 
     def blind_guess(self, length: int) -> float | None:
         """The accuracy of the best blind guess, as it is stored with the scores of a seed."""
-        found = (one.values.get((FLOOR, length)) for one in self.seeds.values())
-        return next((value for value in found if value is not None), None)
+        return _first(one.values.get((FLOOR, length)) for one in self.seeds.values())
 
     def fit(self, threshold: float) -> Fit:
-        """How well the arm learned what it was trained on."""
+        """Return the fit of the arm to what it was trained on."""
         values = [one.fit for one in self.seeds.values() if one.status != "failed"]
         known = [value for value in values if value is not None]
         mean = _mean(values) if values else None
@@ -240,11 +262,10 @@ class Arm:
             return Reach(False, skill=trained.mean)
         found = {one: self.interval("skill", one) for one in sorted(self.beyond)}
         means = {one: None if skill is None else skill.mean for one, skill in found.items()}
-        far = held(means.items(), threshold)
-        above = longest if far.last_length_above is None else far.last_length_above
+        far = held([(longest, trained.mean), *means.items()], threshold)
         below = far.first_length_below
         skill = None if below is None else means[below]
-        return Reach(True, above, below, skill, far.unmeasured)
+        return Reach(True, far.last_length_above, below, skill, far.unmeasured)
 
     @property
     def trained_skill(self) -> Interval | None:
@@ -253,7 +274,7 @@ class Arm:
         return t_interval(values) if values else None
 
     def learners(self, threshold: float) -> int:
-        """How many seeds learned the trained lengths."""
+        """Count the seeds that learned the trained lengths."""
         return sum(value >= threshold for value in self._trained_skills.values())
 
     @property
@@ -272,19 +293,22 @@ class Arm:
         reached = sum(value >= threshold for value in self.values("skill", length).values())
         return wilson(reached, over) if over else None
 
-    def times(self, metric: str = FIT, reached: bool = True) -> list[float]:
-        """The times of the seeds that reached a criterion, or at which the others ended."""
-        found = (one.time(metric) for one in self.seeds.values() if one.status != "diverged")
-        return sorted(float(one.steps) for one in found if one and one.reached == reached)
+    @property
+    def _known_times(self) -> list[Time]:
+        found = (one.time for one in self.seeds.values() if one.status != "diverged")
+        return [time for time in found if time is not None]
 
-    def median_time(self, metric: str = FIT) -> float | None:
-        """The step by which half of the seeds reached a criterion; None if more never did.
+    def times(self, reached: bool = True) -> list[float]:
+        """The times of the seeds that met the criterion of fit, or at which the others ended."""
+        return sorted(float(one.steps) for one in self._known_times if one.reached == reached)
+
+    def median_time(self) -> float | None:
+        """The step by which half of the seeds met the criterion of fit; None if more never did.
 
         That of Kaplan and Meier: a seed that ended without counts as one that takes longer, one
         that diverged as one that never gets there; of one that failed nothing is known.
         """
-        found = (one.time(metric) for one in self.seeds.values() if one.status != "diverged")
-        known = [time for time in found if time is not None]
+        known = self._known_times
         if not known:
             return None
         end = max(time.steps for time in known)
@@ -303,10 +327,10 @@ class Task:
         steps: Of a training.
         lengths: The tested lengths.
         scored: Are its runs trained and scored?
+        arms: Every arm on it.
         titles: The metrics that the study shows, with their titles, where it says so.
         fit: What was waited for in words, if training had a criterion of fit.
         threshold: The skill from which on an arm has learned.
-        arms: Every arm on it.
     """
 
     label: str
@@ -323,7 +347,7 @@ class Task:
 
     @property
     def has_skill(self) -> bool:
-        """Is it a task that is trained on, and skill what it is about?"""
+        """Whether it is a task that is trained on and scored by skill."""
         return self.scored and not self.titles
 
     @property
@@ -333,8 +357,7 @@ class Task:
 
     def blind_guess(self, length: int) -> float | None:
         """The accuracy of the best blind guess, at which skill is 0."""
-        found = (arm.blind_guess(length) for arm in self.arms)
-        return next((value for value in found if value is not None), None)
+        return _first(arm.blind_guess(length) for arm in self.arms)
 
     def blind_guesses(self, metric: str) -> dict[int, float | None]:
         """The accuracy of the best blind guess at each length, where it is a metric's floor."""
@@ -344,7 +367,7 @@ class Task:
         return found if any(value is not None for value in found.values()) else {}
 
     def arm(self, name: str) -> Arm:
-        """The arm of this name."""
+        """Return the arm of this name."""
         return next(arm for arm in self.arms if arm.name == name)
 
     @cached_property
@@ -355,13 +378,13 @@ class Task:
 
     @cached_property
     def metrics(self) -> list[str]:
-        """What was measured on the test sets and is shown."""
+        """The shown metrics that were measured on the test sets."""
         places = (place for seed in self.seeds for place in seed.places)
         return self._shown(metric for split, metric, _ in places if split == "test")
 
     @cached_property
     def binned(self) -> list[str]:
-        """What was measured there by bin and is shown."""
+        """The shown metrics that were measured there by bin."""
         return self._shown(metric for seed in self.seeds for metric, _ in seed.bins)
 
     def _shown(self, measured: Iterable[str]) -> list[str]:
@@ -370,31 +393,32 @@ class Task:
         return [metric for metric in self.titles or found if metric in found]
 
     def title_of(self, metric: str) -> str:
-        """What a metric is called in its tables."""
+        """Return the title of a metric in its tables."""
         return self.titles.get(metric, metric_of(metric).title)
 
     @cached_property
     def measured(self) -> list[tuple[str, int]]:
         """Split and length of what is drawn: validation at trained lengths, then the test sets."""
-        if not self.has_skill:
-            return [("test", length) for length in self.lengths]
-        own = {
-            length
-            for seed in self.seeds
-            for split, metric, length in seed.places
-            if (split, metric) == ("validation", "skill")
-        }
-        inside = sorted(own - set(self.lengths))
-        places = [("validation", one) for one in inside] + [("test", one) for one in self.lengths]
+        places = [("test", length) for length in self.lengths]
+        if self.has_skill:
+            every = {place for seed in self.seeds for place in seed.places}
+            own = {
+                one for split, metric, one in every if (split, metric) == ("validation", "skill")
+            }
+            places += [("validation", length) for length in own - set(self.lengths)]
         return sorted(places, key=lambda place: place[1])
 
 
 @dataclass(frozen=True)
 class StudyResults:
-    """What is stored of a plan: all its tasks, with all their arms and seeds."""
+    """The stored results of a plan: all its tasks, with all their arms and seeds.
+
+    `changed` are the runs of each arm whose parts had another source than the plan has.
+    """
 
     plan: "Plan"
     tasks: list[Task]
+    changed: Mapping[str, list[int]] = field(default_factory=dict[str, list[int]])
 
     @property
     def arms(self) -> Iterator[tuple[Task, Arm]]:
@@ -407,8 +431,12 @@ class StudyResults:
         return [run for _, arm in self.arms for run in arm.runs]
 
     def arm(self, task: str, name: str) -> Arm | None:
-        """The arm of this name on the task of this label; None where there is none."""
+        """Return the arm of this name on the task of this label; None where there is none."""
         return next((arm for at, arm in self.arms if (at.label, arm.name) == (task, name)), None)
+
+
+def _first(values: Iterable[float | None]) -> float | None:
+    return next((value for value in values if value is not None), None)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -3,12 +3,12 @@
 Terminal, page and Python print these; there is no other prose about results.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from store.aggregate import t_interval
 from store.metrics import metric_of
+from studies.analysis.contrasts import MOST
 from studies.analysis.phrases import (
     decimal,
     decimals,
@@ -20,17 +20,17 @@ from studies.analysis.phrases import (
     seldom_learned,
     short_of,
 )
-from studies.analysis.power import MOST
-from studies.analysis.results import FIT, PENDING, Arm, Reach, Task
+from studies.analysis.results import PENDING, Arm, Reach, Task
 from studies.analysis.verdicts import Status, Verdict
 from studies.experiment.hypothesis import SIGNS, Hypothesis
+from studies.experiment.tune import in_words
 
 if TYPE_CHECKING:
     from studies.experiment.study import Line
 
 
 ORDER: tuple[Status, ...] = ("supported", "refuted", "inconclusive", "not tested")
-"""In which order what became of claims is told."""
+"""The order of the outcomes of claims."""
 
 NAMED = 6
 """So many arms are named in a sentence; more are counted."""
@@ -47,50 +47,38 @@ def sentence(verdict: Verdict) -> str:
         head += " (exploratory)"
     if verdict.status == "not tested":
         return f"{head}: {verdict.reason}."
-    told = f"{_finding(verdict)} in {measure(claim)}"
-    return f"{head}: {told}: {_numbers(verdict)}{_what_is_open(verdict)}."
-
-
-@dataclass(frozen=True)
-class Verbs:
-    """How it is said that one value is larger or smaller than another."""
-
-    more: str
-    less: str
-    not_more: str
-    not_less: str
-
-
-OF_SCORES = Verbs("exceeds", "falls short of", "does not exceed", "does not fall short of")
-OF_TIMES = Verbs("is later than", "is sooner than", "is not later than", "is not sooner than")
+    text = f"{_finding(verdict)} in {measure(claim)}"
+    return f"{head}: {text}: {_numbers(verdict)}{_what_is_open(verdict)}."
 
 
 def _finding(verdict: Verdict) -> str:
-    """What the interval says about the arms."""
     claim, low, high = verdict.hypothesis, verdict.low or 0.0, verdict.high or 0.0
-    delta, (arm, other), verbs = claim.smallest_effect, subjects(claim), _verbs(claim)
+    delta, (arm, other) = claim.smallest_effect, subjects(claim)
     far = decimal(delta, decimals(delta))
     near = f"is within {far} of"
+    more, less, not_more, not_less = (
+        ("is later than", "is sooner than", "is not later than", "is not sooner than")
+        if is_time(claim) and claim.than is None
+        else ("exceeds", "falls short of", "does not exceed", "does not fall short of")
+    )
     if verdict.status == "inconclusive":
         return {
-            "greater": f"it is open whether {arm} {verbs.more} {other} by {far}",
-            "less": f"it is open whether {arm} {verbs.less} {other} by {far}",
+            "greater": f"it is open whether {arm} {more} {other} by {far}",
+            "less": f"it is open whether {arm} {less} {other} by {far}",
             "different": f"it is open whether {arm} and {other} differ by {far}",
             "same": f"it is open whether {arm} {near} {other}",
         }[claim.direction]
     if low > delta:
-        return f"{arm} {verbs.more} {other} by more than {far}"
+        return f"{arm} {more} {other} by more than {far}"
     if high < -delta:
-        return f"{arm} {verbs.less} {other} by more than {far}"
+        return f"{arm} {less} {other} by more than {far}"
     if -delta < low and high < delta:
         return f"{arm} {near} {other}"
-    if claim.direction == "greater":
-        return f"{arm} {verbs.not_more} {other} by {far}"
-    return f"{arm} {verbs.not_less} {other} by {far}"
+    return f"{arm} {not_more if claim.direction == 'greater' else not_less} {other} by {far}"
 
 
 def subjects(claim: Hypothesis) -> tuple[str, str]:
-    """What is compared with what: two arms, or the lead of one with that of another."""
+    """The two sides of a claim: arms, or the lead of one arm and that of another."""
     if claim.than is None:
         return claim.arm, claim.against
     arm, against = claim.than
@@ -98,16 +86,12 @@ def subjects(claim: Hypothesis) -> tuple[str, str]:
 
 
 def is_time(claim: Hypothesis) -> bool:
-    """Is a claim about a time, which a run may end without?"""
+    """Return whether a claim is about a time, which a run may end without."""
     return metric_of(claim.metric).kind == "time"
 
 
-def _verbs(claim: Hypothesis) -> Verbs:
-    return OF_TIMES if is_time(claim) and claim.than is None else OF_SCORES
-
-
 def measure(claim: Hypothesis) -> str:
-    """What is compared: "skill at length 32", "mean skill over lengths 32, 64"."""
+    """The measure of a claim: "skill at length 32", "mean skill over lengths 32, 64"."""
     if is_time(claim):
         return f"{claim.metric.replace('_', ' ')} (mean up to the cap)"
     lengths = ", ".join(str(length) for length in claim.lengths)
@@ -145,14 +129,14 @@ def _what_is_open(verdict: Verdict) -> str:
 
 
 def _telling(bound: float, delta: float) -> int:
-    """As many decimals as tell a bound from ±δ, where a few more can."""
+    """Return the number of decimals that tell a bound from ±δ, where a few more can."""
     least = decimals(delta)
-    told = (n for n in range(least, least + 4) if decimal(abs(bound), n) != decimal(delta, n))
-    return next(told, least)
+    enough = (n for n in range(least, least + 4) if decimal(abs(bound), n) != decimal(delta, n))
+    return next(enough, least)
 
 
 def arm_sentence(task: Task, arm: Arm) -> str:
-    """What became of an arm: holds, falls below the threshold, or did not learn."""
+    """Say whether an arm holds, falls below the threshold, or did not learn."""
     if arm.seeds and arm.count("not_applicable") == len(arm.seeds):
         reasons = {(one.reason or "it cannot be asked").rstrip(".") for one in arm.seeds.values()}
         return f"does not apply: {'; '.join(sorted(reasons))}."
@@ -165,7 +149,7 @@ def arm_sentence(task: Task, arm: Arm) -> str:
 
 
 def _outcome(task: Task, arm: Arm) -> str:
-    """How far an arm holds, or why that is not known."""
+    """Say how far an arm holds, or why that is not known."""
     found, longest, threshold = arm.reach(task.threshold), task.trained[1], task.threshold
     if arm.reason:
         return f"has no result: {arm.reason}."
@@ -180,14 +164,14 @@ def _outcome(task: Task, arm: Arm) -> str:
 
 
 def _held(arm: Arm, found: Reach, held: int, longest: int, threshold: float) -> str:
-    """How far beyond the trained lengths the mean skill of an arm stays above the threshold."""
+    """Say how far beyond the trained lengths the mean skill stays above the threshold."""
     if found.unmeasured is not None:
         return f"holds to length {held}; it cannot be asked at length {found.unmeasured}."
     if found.first_length_below is not None and found.skill is not None:
         still = arm.interval("skill", held) if held > longest else None
         last = "" if still is None else f"; still {number(still.mean)} at {held}"
-        told = f"(skill {_below(found.skill, threshold)}{last})"
-        return f"falls below {threshold} at length {found.first_length_below} {told}."
+        text = f"(skill {_below(found.skill, threshold)}{last})"
+        return f"falls below {threshold} at length {found.first_length_below} {text}."
     if held == longest:
         return f"learns the trained lengths; no longer one is tested than {longest}."
     values = arm.values("skill", held).values()
@@ -201,46 +185,42 @@ def _held(arm: Arm, found: Reach, held: int, longest: int, threshold: float) -> 
 
 
 def _below(skill: float, threshold: float) -> str:
-    """A skill that falls short, such as ".72"."""
     return short_of(skill, threshold).replace("0.", ".", 1)
 
 
 def _remarks(arm: Arm) -> list[str]:
-    """What a reader must know beside the verdict."""
-    from studies.experiment.tune import in_words  # which loads torch
-
     lost = arm.count("diverged"), arm.count("failed"), len(arm.seeds)
-    remarks = [f"{told}." for told in lost_seeds(*lost, arm.has_skill)]
+    remarks = [f"{text}." for text in lost_seeds(*lost, arm.has_skill)]
     choice = arm.choice
     if choice is not None and choice.setting is not None:
         for key, side in choice.edges.items():
-            told = in_words({key: choice.setting[key]}).replace("_", " ")
-            remarks.append(f"Its {told} is the {side} tried.")
+            text = in_words({key: choice.setting[key]}).replace("_", " ")
+            remarks.append(f"Its {text} is the {side} tried.")
     return [*remarks, arm.remark] if arm.remark else remarks
 
 
 def fit_times(arm: Arm) -> str:
-    """When the seeds of an arm met the criterion of fit: "2 of 3 seeds, after 40 to 60 steps".
+    """Say when the seeds met the criterion of fit: "2 of 3 seeds, after 40 to 60 steps".
 
     A seed that ended, or failed, before it met the criterion counts among all of them.
     """
-    met, ended = arm.times(FIT), arm.times(FIT, reached=False)
-    told = out_of(len(met), len(arm.seeds), "seed")
+    met, ended = arm.times(), arm.times(reached=False)
+    text = out_of(len(met), len(arm.seeds), "seed")
     if met:
         least, most = f"{met[0]:,.0f}", f"{met[-1]:,.0f}"
-        told += f", after {least} steps" if least == most else f", after {least} to {most} steps"
+        text += f", after {least} steps" if least == most else f", after {least} to {most} steps"
     if ended:
-        told += f"; {len(ended)} not within {max(ended):,.0f} steps"
-    return told
+        text += f"; {len(ended)} not within {max(ended):,.0f} steps"
+    return text
 
 
-def answer(tasks: list[Task], verdicts: list[Verdict], lines: "list[Line]") -> list[str]:
-    """The answer in two sentences: what became of the claims, and how far the arms reach."""
-    return [claims(verdicts), reaches(tasks, lines)]
+def changed_code(arm: str, runs: Sequence[int]) -> str:
+    """The sentence on runs of an arm that were done with other code than the latest call has."""
+    return f"The code of arm {arm!r} changed after {len(runs)} of its runs (first: run {runs[0]})."
 
 
 def claims(verdicts: list[Verdict]) -> str:
-    """How many of the primary hypotheses came to what, each by its name.
+    """Count the primary hypotheses by status, each by its name.
 
     A call may ask a part of the family alone.
     """
@@ -253,17 +233,15 @@ def claims(verdicts: list[Verdict]) -> str:
     if not primary:
         return "This study makes no claim, so none is tested."
     groups = {
-        status: [verdict for verdict in primary if verdict.status == status] for status in ORDER
+        status: [one.hypothesis.name for one in primary if one.status == status] for status in ORDER
     }
-    told = [
-        f"{len(group)} {status} ({'; '.join(v.hypothesis.name for v in group)})"
-        for status, group in groups.items()
-        if group
+    parts = [
+        f"{len(names)} {status} ({'; '.join(names)})" for status, names in groups.items() if names
     ]
     fixed = max(len(primary), *(verdict.family for verdict in primary))
     noun = "hypothesis" if fixed == 1 else "hypotheses"
     part = f", {len(primary)} asked here" if len(primary) < fixed else ""
-    return f"Of {fixed} {noun} fixed before the confirming runs{part}: {', '.join(told)}."
+    return f"Of {fixed} {noun} fixed before the confirming runs{part}: {', '.join(parts)}."
 
 
 def contrast_name(hypothesis: Hypothesis) -> str:
@@ -277,31 +255,31 @@ def contrast_name(hypothesis: Hypothesis) -> str:
 
 
 def reaches(tasks: list[Task], lines: "list[Line]") -> str:
-    """Which arms hold furthest beyond the trained lengths, and which did not learn, by task."""
+    """Say which arms hold furthest beyond the trained lengths, and which did not learn, by task."""
     trained = [task for task in tasks if task.has_skill]
     if not trained:
         return outcomes(lines) or f"measured were {listed([task.label for task in tasks])}."
     short = [task for task in trained if max(task.lengths) <= task.trained[1]]
     if len(short) == len(trained) > 1:
-        told, threshold = [_learned(task) for task in trained], trained[0].threshold
-        return f"skill {threshold:g} at the trained lengths is reached by {listed(told)}."
+        parts, threshold = [_learned(task) for task in trained], trained[0].threshold
+        return f"skill {threshold:g} at the trained lengths is reached by {listed(parts)}."
     return "; ".join(_furthest(task) + _lost(task) for task in trained) + "."
 
 
 def outcomes(lines: "list[Line]") -> str:
-    """How often each outcome was found; all but the commonest are named while they are few."""
+    """Count the outcomes; all but the commonest are named while they are few."""
     if not lines:
         return ""
     groups: dict[str, list[str]] = {}
     for line in lines:
         groups.setdefault(line.outcome, []).append(line.asked)
     commonest, *others = sorted(groups, key=lambda outcome: -len(groups[outcome]))
-    told = [f"{len(groups[commonest])} of {len(lines)} {commonest}"]
+    parts = [f"{len(groups[commonest])} of {len(lines)} {commonest}"]
     for outcome in others:
         asked = groups[outcome]
         names = f" ({'; '.join(asked)})" if len(asked) <= NAMED else ""
-        told.append(f"{len(asked)} {outcome}{names}")
-    return f"{', '.join(told)}."
+        parts.append(f"{len(asked)} {outcome}{names}")
+    return f"{', '.join(parts)}."
 
 
 def _learned(task: Task) -> str:
@@ -312,98 +290,83 @@ def _learned(task: Task) -> str:
 def _furthest(task: Task) -> str:
     found = {arm.name: arm.reach(task.threshold) for arm in task.arms}
     learned = {name: one for name, one in found.items() if one.learned}
-    where, longest = f"on {task.label}", task.trained[1]
+    where, longest, threshold = f"on {task.label}", task.trained[1], task.threshold
     if not any(seed.ended for seed in task.seeds):
         return f"{where}, no confirming run is over yet"
     if all(one.learned is None for one in found.values()):
         return f"{where}, no arm has a result"
-    missed = _missed(task, found)
+    idle, rest = _missed(task, found)
     if not learned:
-        only = _seldom(task, found) + _empty(task, found)
-        return f"{where}, no arm reaches skill {task.threshold:g} at length {longest}{only}"
+        return f"{where}, no arm reaches skill {threshold:g} at length {longest}{rest}"
     furthest = max(one.last_length_above or 0 for one in learned.values())
     best = [name for name, one in learned.items() if one.last_length_above == furthest]
-    verb = "stays" if len(best) == 1 else "stay"
-    others = _others({name: one for name, one in learned.items() if name not in best}, task)
     if max(task.lengths) <= longest:
         verb = "reaches" if len(learned) == 1 else "reach"
-        held = f"{verb} skill {task.threshold:g} at length {longest}, the longest tested"
-        return f"{where}, {arms_of(list(learned), task)} {held}{missed}"
+        held = f"{verb} skill {threshold:g} at length {longest}, the longest tested"
+        return f"{where}, {arms_of(list(learned), task)} {held}{idle}{rest}"
     if furthest == longest:
         return (
-            f"{where}, no arm's mean skill stays at {task.threshold:g} or above beyond the trained "
-            f"lengths{missed}"
+            f"{where}, no arm's mean skill stays at {threshold:g} or above beyond the trained "
+            f"lengths{idle}{rest}"
         )
-    held = f"at {task.threshold:g} skill or above up to length {furthest}"
-    return f"{where}, {arms_of(best, task)} {verb} {held}{others}{missed}"
+    verb = "stays" if len(best) == 1 else "stay"
+    held = f"at {threshold:g} skill or above up to length {furthest}"
+    others = _others({name: one for name, one in learned.items() if name not in best}, task)
+    return f"{where}, {arms_of(best, task)} {verb} {held}{others}{idle}{rest}"
 
 
 def _others(rest: Mapping[str, Reach], task: Task) -> str:
-    """What became of the arms that learned and reach less far than the best."""
+    """Name the arms that learned and reach less far than the best."""
     fall = sum(one.first_length_below is not None for one in rest.values())
-    told = f", the {fall} other arms that learned fall earlier" if fall > 1 else ""
-    told = ", the other arm that learned falls earlier" if len(rest) == fall == 1 else told
-    told = told or (", another arm that learned falls earlier" if fall else "")
+    text = ", another arm that learned falls earlier" if fall else ""
+    if fall > 1:
+        text = f", the {fall} other arms that learned fall earlier"
+    elif len(rest) == fall == 1:
+        text = ", the other arm that learned falls earlier"
     short = [name for name, one in rest.items() if one.first_length_below is None]
-    return told + (f"; {arms_of(short, task)} cannot be asked so far" if short else "")
+    return text + (f"; {arms_of(short, task)} cannot be asked so far" if short else "")
 
 
-def _missed(task: Task, found: Mapping[str, Reach]) -> str:
-    """Which arms did not learn, which did in some seeds, and which have no result."""
-    idle = [
-        arm.name
-        for arm in task.arms
-        if found[arm.name].learned is False and not arm.learners(task.threshold)
-    ]
-    told = f"; {arms_of(idle, task)} did not learn the trained lengths" if idle else ""
-    return told + _seldom(task, found) + _empty(task, found)
-
-
-def _empty(task: Task, found: Mapping[str, Reach]) -> str:
-    """Which arms have no result."""
+def _missed(task: Task, found: Mapping[str, Reach]) -> tuple[str, str]:
+    """Name the arms that did not learn, and those that seldom did or have no result."""
+    missed = [arm for arm in task.arms if found[arm.name].learned is False]
+    learners = {arm.name: arm.learners(task.threshold) for arm in missed}
+    idle = [name for name, seeds in learners.items() if not seeds]
+    some = [arm for arm in missed if learners[arm.name]]
     empty = [name for name, one in found.items() if one.learned is None]
-    has = "has" if len(empty) == 1 else "have"
-    return f"; {arms_of(empty, task)} {has} no result" if empty else ""
+    rest = ""
+    if some:
+        only = seldom_learned(learners[some[0].name], len(some[0].seeds))
+        only = only if len(some) == 1 else "learned in a part of their seeds only"
+        rest = f"; {arms_of([arm.name for arm in some], task)} {only}"
+    if empty:
+        rest += f"; {arms_of(empty, task)} {'has' if len(empty) == 1 else 'have'} no result"
+    return f"; {arms_of(idle, task)} did not learn the trained lengths" if idle else "", rest
 
 
 def _lost(task: Task) -> str:
-    """How many seeds ended without numbers of their own, over all arms."""
+    """Count the seeds without numbers of their own, over all arms."""
     diverged, failed = (sum(arm.count(one) for arm in task.arms) for one in ("diverged", "failed"))
-    total = sum(len(arm.seeds) for arm in task.arms)
     counted = all(arm.has_skill for arm in task.arms if arm.count("diverged"))
-    return "".join(f"; {told}" for told in lost_seeds(diverged, failed, total, counted))
-
-
-def _seldom(task: Task, found: Mapping[str, Reach]) -> str:
-    """Which arms learned in some of their seeds, and in too few for their mean."""
-    some = [
-        arm
-        for arm in task.arms
-        if found[arm.name].learned is False and arm.learners(task.threshold)
-    ]
-    if not some:
-        return ""
-    names = arms_of([arm.name for arm in some], task)
-    if len(some) > 1:
-        return f"; {names} learned in a part of their seeds only"
-    return f"; {names} {seldom_learned(some[0].learners(task.threshold), len(some[0].seeds))}"
+    lost = lost_seeds(diverged, failed, len(task.seeds), counted)
+    return "".join(f"; {one}" for one in lost)
 
 
 def arms_of(names: list[str], task: Task) -> str:
-    """Arms by name where they are few, else how many they are."""
+    """Name arms where they are few, else count them."""
     if len(names) > NAMED:
         return out_of(len(names), len(task.arms), "arm")
     return listed([f"“{name}”" if name in WORDS else name for name in names])
 
 
 def listed(names: list[str]) -> str:
-    """Names as one reads them aloud: a, b and c; a, d = 1; b and c where commas are in them."""
+    """Join names as one reads them aloud: a, b and c; a, d = 1; b and c where they hold commas."""
     between = "; " if any(", " in name for name in names) else ", "
     return names[0] if len(names) == 1 else f"{between.join(names[:-1])} and {names[-1]}"
 
 
 def counts(tasks: list[Task]) -> str:
-    """How many final runs stand behind the results, and how many of them ended without numbers."""
+    """Count the final runs behind the results, and those that ended without numbers."""
     seeds = [seed for task in tasks for seed in task.seeds]
     ended, lost = sum(seed.ended for seed in seeds), sum(seed.lost for seed in seeds)
     tail = f"; {lost} of them ended without numbers" if lost else ""

@@ -11,7 +11,9 @@ import numpy as np
 from jaxtyping import Float
 
 from store.aggregate import Interval, wilson
-from studies.analysis.results import StudyResults
+from studies.analysis.results import PENDING, StudyResults
+from studies.experiment.search import Point, front, setting_in
+from studies.experiment.settings import PARAMETERS
 
 Scores = Mapping[str, Sequence[float]]
 """The values of one arm, one a seed, by task."""
@@ -33,13 +35,12 @@ def interquartile_mean(scores: Scores) -> float:
 
 
 def optimality_gap(scores: Scores, target: float = 1.0) -> float:
-    """By how much runs fall short of a target on average; what exceeds it does not make up.
+    """The mean shortfall of runs from a target; what exceeds it does not make up.
 
     Raises:
         ValueError: If there is no value, or one is not finite.
     """
-    values = np.concatenate(_arrays(scores))
-    return float(np.maximum(target - values, 0).mean())
+    return float(np.maximum(target - np.concatenate(_arrays(scores)), 0).mean())
 
 
 def probability_of_improvement(scores: Scores, against: Scores) -> float:
@@ -134,13 +135,10 @@ LEAST_SEEDS = 5
 
 @dataclass(frozen=True)
 class Modes:
-    """Two groups of seeds.
+    """Two groups of seeds, by their means.
 
-    Args:
-        low: The mean of the lower group.
-        high: The mean of the upper group.
-        cut: The threshold if it lies between the groups, else the middle between them.
-        success: The share of seeds in the upper group, with its Wilson interval.
+    `cut` is the threshold if it lies between the groups, else the middle between them; `success`
+    the share of seeds in the upper group, with its Wilson interval.
     """
 
     low: float
@@ -174,7 +172,7 @@ def modes(values: Sequence[float], threshold: float = 0.8) -> Modes | None:
 
 
 def least_ratio(n: int) -> float:
-    r"""How many times both ranges together the gap between two groups of n values is at least.
+    r"""The least gap between two groups of n values, in units of both ranges together.
 
     The widest of the n - 1 gaps of evenly spread values takes up a share x of their range or more
     with a probability of at most $(n - 1) (1 - x)^{n - 2}$; a ratio r is a share of r / (1 + r).
@@ -192,13 +190,9 @@ OVERALL_REPLICATES = 2_000
 class Overall:
     """An arm over all tasks.
 
-    Args:
-        arm: Its name.
-        middle: The interquartile mean of all its seeds of all tasks, with its stratified bootstrap
-            interval (95 %).
-        gap: By how much they fall short of skill 1 on average.
-        better: By other arm, how often a seed of this arm is better than one of the other; as good
-            is half better.
+    `middle` is the interquartile mean of all its seeds of all tasks, with its stratified bootstrap
+    interval (95 %); `gap` by how much they fall short of skill 1 on average; `better`, by other
+    arm, how often a seed of this one is better, where as good is half better.
     """
 
     arm: str
@@ -226,7 +220,6 @@ def overall(results: StudyResults) -> list[Overall]:
 
 
 def _scores(results: StudyResults) -> "dict[str, Scores]":
-    """The values of the seeds, by arm and task."""
     asked = [(task, arm) for task, arm in results.arms if task.has_skill and arm.beyond]
     tasks = {task.label for task, _ in asked}
     if len(tasks) < 2:
@@ -238,3 +231,49 @@ def _scores(results: StudyResults) -> "dict[str, Scores]":
             scores.setdefault(arm.name, {})[task.label] = values
     whole = {arm: of_arm for arm, of_arm in scores.items() if of_arm.keys() == tasks}
     return dict(whole) if len(whole) > 1 else {}
+
+
+def is_settled(results: "StudyResults") -> bool:
+    """Return whether the runs of all arms are over, so that a search can go on from them."""
+    return not any(arm.count(*PENDING) or not arm.seeds for _, arm in results.arms)
+
+
+def points(results: "StudyResults") -> list[Point]:
+    """Return the arms that have a value for every objective."""
+    plan, search = results.plan, results.plan.search
+    assert search is not None
+    cells = {cell.arm: cell for cell in reversed(plan.cells())}
+    found: list[Point] = []
+    for name in plan.arms:
+        values = [_value(results, name, metric) for metric in search.objectives]
+        known = tuple(value for value in values if value is not None)
+        if len(known) == len(values):
+            found.append(Point(name, setting_in(plan[cells[name]].config, search), known))
+    return found
+
+
+def best(results: "StudyResults") -> list[Point]:
+    """Return the Pareto front of a search, the best of the first objective first."""
+    search = results.plan.search
+    if search is None:
+        return []
+    found = {one.arm: one for one in points(results)}
+    names = front({arm: one.values for arm, one in found.items()}, list(search.objectives.values()))
+    return [found[name] for name in names]
+
+
+def _value(results: "StudyResults", name: str, metric: str) -> float | None:
+    """Return the mean over tasks of an objective of an arm; None where a task lacks it."""
+    values: list[float] = []
+    for task, arm in results.arms:
+        if arm.name != name:
+            continue
+        if metric == PARAMETERS:
+            found = [float(run.parameters) for run in arm.runs if run.parameters is not None]
+        else:
+            each = (arm.values(metric, task.trained[1], split) for split in ("test", "train"))
+            found = [value for of_split in each for value in of_split.values()]
+        if not found:
+            return None
+        values.append(sum(found) / len(found))
+    return sum(values) / len(values) if values else None

@@ -12,12 +12,12 @@ from math import inf
 import numpy as np
 from jaxtyping import Bool, Float
 
-from studies.analysis.permutation import SAME, Alternative, Splits, share_as_extreme, splits_of
+from studies.analysis.permutation import SAME, Alternative, PermutationTest, splits_of, tested
 
 
 @dataclass(frozen=True)
 class Time:
-    """How long one run took.
+    """The time that one run took.
 
     Args:
         steps: Until the criterion was reached, or until the run ended without.
@@ -84,12 +84,11 @@ def kaplan_meier(times: Sequence[Time], cap: int | float | None = None) -> Survi
     ending = np.array([(steps[reached] == moment).sum() for moment in moments])
     under_way = np.array([(steps >= moment).sum() for moment in moments])
     share = np.cumprod(1 - ending / under_way) if len(moments) else np.array([])
-    at_most_half = 0.5 * (1 + SAME)
-    half = [float(m) for m, left in zip(moments, share, strict=True) if left <= at_most_half]
+    half = moments[share <= 0.5 * (1 + SAME)]
     return Survival(
         tuple(moments.tolist()),
         tuple(share.tolist()),
-        half[0] if half else None,
+        float(half[0]) if len(half) else None,
         _area(moments, share, cap),
         cap,
         int(reached.sum()),
@@ -103,36 +102,18 @@ def _area(moments: np.ndarray, share: np.ndarray, cap: float) -> float:
     return float((np.diff(edges) * np.concatenate([[1.0], share])).sum())
 
 
-@dataclass(frozen=True)
-class LogRank:
-    """The result of a log-rank test.
-
-    Args:
-        p: The p-value, from permutations of the arms' labels.
-        statistic: Above 0 where the first arm is faster than if there were no difference.
-        splits: How many splits were looked at.
-        exact: Were they all there are?
-    """
-
-    p: float
-    statistic: float
-    splits: int
-    exact: bool
-
-
 def log_rank(
     a: Sequence[Time],
     b: Sequence[Time],
     alternative: Alternative = "two-sided",
-    splits: Splits | None = None,
     seed: int = 0,
-) -> LogRank:
+) -> PermutationTest:
     r"""Test whether one arm reaches a criterion sooner than the other.
 
     $Z = \sum_i (d_{ai} - d_i n_{ai} / n_i) \big/ \sqrt{\sum_i d_i \frac{n_{ai}}{n_i}
     (1 - \frac{n_{ai}}{n_i}) \frac{n_i - d_i}{n_i - 1}}$ over the times $t_i$ at which runs reach
-    it; "greater" means that `a` is sooner. Its p-value is exact, as the seeds of two arms that
-    do not differ can change places; it assumes that both arms are censored alike.
+    it, above 0 where `a` is sooner; "greater" asks for that. Its p-value is exact, as the seeds of
+    two arms that do not differ can change places; it assumes that both arms are censored alike.
 
     Raises:
         ValueError: If an arm has no run.
@@ -141,10 +122,8 @@ def log_rank(
     """
     if not a or not b:
         raise ValueError(f"a log-rank test needs runs of both arms; got {len(a)} and {len(b)}")
-    splits = splits or splits_of(len(a), len(b), seed)
-    z = _z(*_arrays([*a, *b]), splits.first.astype(float))
-    t = {"two-sided": np.abs(z), "greater": z, "less": -z}[alternative]
-    return LogRank(share_as_extreme(t), float(z[0]), len(z), splits.exact)
+    splits = splits_of(len(a), len(b), seed)
+    return tested(_z(*_arrays([*a, *b]), splits.first.astype(float)), splits, alternative)
 
 
 def _z(

@@ -14,7 +14,7 @@ from store.maintenance import check
 from store.results import Results
 from studies.bundle.make import MANIFEST, PLAN, files_of
 from studies.experiment.plan import latest_plan
-from studies.report.make import check_numbers
+from studies.report.files import check_numbers
 
 NEEDED = ("study", "plan", "database", "frozen")
 """The keys of the plan of a bundle."""

@@ -17,11 +17,9 @@ from store.errors import StoreError
 from store.files import sha256_of, writing
 from store.maintenance import extract, seal, url_of
 from store.results import Results
-from studies.analysis.gather import gather
 from studies.bundle.readme import text_of
 from studies.experiment.plan import Plan, latest_plan
-from studies.report.make import make_report
-from studies.report.provenance import command_of
+from studies.report.files import make_report
 
 if TYPE_CHECKING:
     from store.records import Run
@@ -69,7 +67,7 @@ def _fill(plan: Plan, storage: str, bundle: Path) -> None:
         write_plan(plan, results, bundle)
         write_environment(runs, results, bundle)
         copied = bring_sources(plan, bundle)
-        command = with_copies(command_of(gather(plan, results)), copied)
+        command = with_copies(plan.command or plan.program, copied)
         plugins = sorted(copied[one] for one in plugin_files(plan) if one in copied)
         text = text_of(plan, database.name, command, results, plugins)
     (bundle / "README.md").write_text(text, encoding="utf-8")

@@ -76,7 +76,7 @@ def application(study: Study) -> typer.Typer:
             run = _done(draft, plan, storage, device)
             failed = _tell(run, storage)
             if report is not None:
-                from studies.report.make import make_report
+                from studies.report.files import make_report
 
                 print(f"report: {make_report(plan, storage, report)}")
         if failed:
@@ -154,7 +154,6 @@ def _per_token(config: Any) -> bool:
 
 def _done(draft: "Draft", plan: "Plan", storage: str, device: str) -> "Run":
     """Do the run in this process, anew if it was done before, and store it."""
-    from store.database import make_engine
     from store.ledger import Ledger
     from studies.execution.worker import this_process
     from studies.training.execute import device_named
@@ -166,8 +165,8 @@ def _done(draft: "Draft", plan: "Plan", storage: str, device: str) -> "Run":
     if claim is None:
         raise WorkerError("another process is checking this model; wait for it to end")
     _finish(claim, draft.config(plan.cells()[0]), ledger, chosen)
-    make_engine(storage, readonly=True).dispose()
     [run] = ledger.runs(ids)
+    ledger.close()
     return run
 
 

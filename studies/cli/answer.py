@@ -1,6 +1,7 @@
 """The ending of a call: notes, verdicts, tables, failed runs."""
 
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,11 @@ from store.results import Results
 from studies.analysis.gather import StoredRuns, gather
 from studies.analysis.printing import print_answer, print_front, print_overall, print_verdicts
 from studies.analysis.results import StudyResults
-from studies.analysis.search import best
-from studies.analysis.summaries import overall
+from studies.analysis.sentences import changed_code
+from studies.analysis.summaries import best, overall
 from studies.analysis.verdicts import Verdict, verdicts
 from studies.errors import FailedRunsError
-from studies.execution.running import Call, changed, unsaved
+from studies.execution.running import Call, unsaved
 from studies.experiment.freeze import frozen_for, kept_for
 from studies.experiment.hypothesis import Frozen
 from studies.experiment.plan import Plan
@@ -35,29 +36,28 @@ def show_answer(study: Study, plan: Plan, call: Call) -> list[Verdict]:
     """
     with closing(Results(call.storage)) as results:
         stored = StoredRuns(plan, results)
-        _print_notes(plan, stored, call)
         kept, found = kept_for(plan, results), gather(plan, results)
+        _print_notes(plan, stored, call, found.changed)
         frozen = Frozen((), ()) if kept is None else frozen_for(plan, kept)
         cells = plan.cells()
         runs = [run for cell in cells for run in (*stored.tuning(cell), *stored.final(cell))]
     judged = _print_results(study, found, frozen)
     print(f"\n{len(runs)} runs in {call.storage}; `python -m store scores` queries them.")
     if call.report is not None:
-        from studies.report.make import make_report
+        from studies.report.files import make_report
 
         print(f"report: {make_report(plan, call.storage, call.report)}")
     _refuse_failed([run for run in runs if run.status == "failed"])
     return judged
 
 
-def _print_notes(plan: Plan, stored: StoredRuns, call: Call) -> None:
+def _print_notes(
+    plan: Plan, stored: StoredRuns, call: Call, changed: Mapping[str, list[int]]
+) -> None:
     """Say on standard error what a reader of the answer must know, and how it is mended."""
-    for arm, run_ids in changed(plan, stored).items():
-        print(
-            f"Warning: the code of arm {arm!r} changed after {len(run_ids)} of its runs (first: "
-            f"run {run_ids[0]}). Use --rerun {arm} to repeat them.",
-            file=sys.stderr,
-        )
+    for arm, runs in changed.items():
+        told = f"Warning: {changed_code(arm, runs)} Use --rerun {arm} to repeat them."
+        print(told, file=sys.stderr)
     lacking = unsaved(plan, stored) if call.save_models else {}
     if lacking:
         again = " ".join(f"--rerun {arm}" for arm in lacking)

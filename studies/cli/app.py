@@ -48,7 +48,7 @@ def report(
     with errors():
         from store.results import Results
         from studies.experiment.plan import latest_plan
-        from studies.report.make import check_report, make_report
+        from studies.report.files import check_report, make_report
 
         folder = out or Path(f"{study}_report")
         with closing(Results(storage)) as results:

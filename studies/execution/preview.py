@@ -10,8 +10,8 @@ from ruamel.yaml import YAML
 from registry.config import without_defaults
 from store.database import exists
 from store.results import Results
+from studies.analysis.contrasts import fewest
 from studies.analysis.gather import RESULTS, StoredRuns
-from studies.analysis.power import fewest
 from studies.analysis.printing import cost_lines
 from studies.execution.progress import duration
 from studies.execution.run_times import RunTime, run_times
@@ -135,10 +135,10 @@ def preview(draft: Draft, storage: str, workers: int, rerun: Sequence[str] = ())
         + (f"; tries {tried}" if tried else "")
     )
     stored, took = stored_runs(plan, storage), run_times(draft, storage)
-    there = {cell: 0 if cell.arm in rerun else count for cell, count in stored.items()}
-    every = {cell: len(list(plan.tuning(cell))) + plan.protocol.seeds for cell in plan.cells()}
-    left = {cell: count - there[cell] for cell, count in every.items()}
-    print("\n".join(_table([_row(plan, cell, took[cell], there[cell]) for cell in every])))
+    whole = {cell: len(list(plan.tuning(cell))) + plan.protocol.seeds for cell in plan.cells()}
+    done = {cell: (0, whole[cell]) if cell.arm in rerun else stored[cell] for cell in whole}
+    left = {cell: expected - there for cell, (there, expected) in done.items()}
+    print("\n".join(_table([_row(plan, cell, took[cell], done[cell][0]) for cell in whole])))
     for line in (*cost_lines(plan), *plan.notes):
         print(line)
     for name, why in plan.unasked().items():
@@ -150,23 +150,27 @@ def preview(draft: Draft, storage: str, workers: int, rerun: Sequence[str] = ())
         print(f"then {search.generations} times {search.size} arms that the search proposes")
     unknown = sum(left[cell] for cell, one in took.items() if one is None)
     seconds = sum(left[cell] * one.seconds for cell, one in took.items() if one is not None)
-    total, rest = sum(every.values()), sum(left.values())
+    total, rest = sum(expected for _, expected in done.values()), sum(left.values())
     print(_in_all(total, rest, unknown, duration(seconds / workers), workers))
 
 
-def stored_runs(plan: Plan, storage: str) -> Mapping[Cell, int]:
-    """The runs of each cell that need not be done again; none where there is no database yet.
+def stored_runs(plan: Plan, storage: str) -> Mapping[Cell, tuple[int, int]]:
+    """The runs of each cell that need not be done again, and those that it has in the end.
 
     Raises:
         StoreError: If the address or the file is no database of ours.
     """
+    tuning = {cell: list(plan.tuning(cell)) for cell in plan.cells()}
     if not exists(storage):
-        return dict.fromkeys(plan.cells(), 0)
+        return {cell: (0, len(runs) + plan.protocol.seeds) for cell, runs in tuning.items()}
     with closing(Results(storage)) as results:
         stored = StoredRuns(plan, results)
         return {
-            cell: sum(run.status in RESULTS for run in (*stored.tuning(cell), *stored.final(cell)))
-            for cell in plan.cells()
+            cell: (
+                sum(run.status in RESULTS for run in (*stored.tuning(cell), *stored.final(cell))),
+                len(runs) + stored.expected(cell),
+            )
+            for cell, runs in tuning.items()
         }
 
 

@@ -1,11 +1,12 @@
 """Run a study: resolve its plan, do what is missing of it, let its search add arms."""
 
+import shlex
 import signal
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from store.provenance import environment_facts, git_facts
 from store.results import Results
 from store.weights import ModelFiles
 from studies.analysis.gather import StoredRuns, results_of
-from studies.analysis.search import is_settled, points
+from studies.analysis.summaries import is_settled, points
 from studies.errors import InterruptedStudyError
 from studies.execution.scheduler import Origin, Scheduler, job_for
 from studies.execution.trials import Trials
@@ -69,15 +70,17 @@ def run(draft: Draft, call: Call) -> Plan:
     A study that is stored as it is asked for is left as it is: nothing is written.
     """
     call.check(draft.arms)
-    plan = resolve(draft, stored_plan(call.storage, draft.study.name))
-    work = _Work(call, Ledger.create(call.storage))
-    while True:
-        if call.rerun or not _is_done(plan, call.storage):
-            work.do(plan, draft.study)
-        more = _grown(draft, plan, work)
-        if more is None:
-            return plan
-        draft, plan = more, resolve(more, plan)
+    command = shlex.join([*draft.study.launcher.split(), *arguments_of(draft.study)])
+    known = stored_plan(call.storage, draft.study.name)
+    with closing(_Work(call, Ledger.create(call.storage))) as work:
+        while True:
+            plan = known = replace(resolve(draft, known), command=command)
+            if call.rerun or not _is_done(plan, call.storage):
+                work.do(plan, draft.study)
+            more = _grown(draft, plan, work)
+            if more is None:
+                return plan
+            draft = more
 
 
 def stored_plan(storage: str, study: str) -> Plan | None:
@@ -105,6 +108,12 @@ class _Work:
     def __init__(self, call: Call, ledger: Ledger) -> None:
         self.call, self.ledger = call, ledger
         self.trials: Trials | None = None
+
+    def close(self) -> None:
+        """Close the connections; the last one empties SQLite's log into the file."""
+        if self.trials is not None:
+            self.trials.close()
+        self.ledger.close()
 
     def do(self, plan: Plan, study: Study) -> None:
         """Plan the runs of a plan, and do those that are missing."""
@@ -197,25 +206,6 @@ def remove_halves(scheduler: Scheduler, storage: str) -> None:
     statuses = scheduler.ledger.statuses(scheduler.ids())
     running = {number for number, status in statuses.items() if status == "running"}
     ModelFiles(storage).remove_halves(running)
-
-
-def changed(plan: Plan, stored: StoredRuns) -> dict[str, list[int]]:
-    """The runs of each arm that were done with another source of what they note.
-
-    Runs of an older version note less; what they do not note is not compared.
-    """
-    found: dict[str, list[int]] = {}
-    of_cell = {cell: [*stored.tuning(cell), *stored.final(cell)] for cell in plan.cells()}
-    codes = {run.code_hash or "" for runs in of_cell.values() for run in runs}
-    noted = {code: stored.results.components(code) for code in codes}
-    for cell, runs in of_cell.items():
-        parts = plan.code[plan[cell].tries[0].code_hash]
-        now = {(part.kind, part.name): part.source_hash for part in parts}
-        for run in runs:
-            before = noted[run.code_hash or ""]
-            if any(now.get((one.kind, one.name)) != one.source_hash for one in before):
-                found.setdefault(cell.arm, []).append(run.id)
-    return found
 
 
 def unsaved(plan: Plan, stored: StoredRuns) -> Mapping[str, int]:

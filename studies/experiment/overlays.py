@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,15 @@ def leaves(overlay: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield from leaves(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
+
+
+def differing(*settings: Mapping[str, Any]) -> list[str]:
+    """The keys whose values are not the same in all of these."""
+    return [
+        key
+        for key in dict.fromkeys(chain(*settings))
+        if any(one.get(key) != settings[0].get(key) for one in settings)
+    ]
 
 
 def not_a_mapping(root: str, value: Any) -> Problem | None:

@@ -233,6 +233,7 @@ class Plan:
         beside: Metrics whose means stand beside each verdict.
         program: How it is called.
         launcher: What is typed before its words.
+        command: What was typed; two plans may differ in it and are equal.
         match: What arms are matched in.
         reference: The arm that the others are matched to.
         search: The search for further arms.
@@ -260,6 +261,7 @@ class Plan:
     beside: tuple[str, ...] = ()
     program: str = ""
     launcher: str = ""
+    command: str = field(default="", compare=False)
     match: Match | None = None
     reference: str = ""
     search: Search | None = None

@@ -98,7 +98,10 @@ class CutAttention(Attention):
         if self.place == "before":
             left = replace(prepared, allowed=prepared.allowed & cut.logical_not())
             return self.whole.with_weights(q, k, v, left, dropout)
-        weights = without(self.whole.weights(q, k, prepared), cut, self.place)
+        weights = self.whole.weights(q, k, prepared).masked_fill(cut, 0.0)
+        if self.place == "after_renormalized":
+            kept = weights.sum(dim=-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+            weights = weights / kept
         mixed = einsum(
             F.dropout(weights, dropout).to(v.dtype),
             v,
@@ -111,12 +114,3 @@ class CutAttention(Attention):
     ) -> Tensor:
         """The mixed values of the next layer."""
         return self.with_weights(q, k, v, prepared, dropout)[0]
-
-
-def without(weights: Weights, cut: Links, place: Place) -> Weights:
-    """Weights from which links are taken after the softmax."""
-    left = weights.masked_fill(cut, 0.0)
-    if place == "after":
-        return left
-    kept = left.sum(dim=-1, keepdim=True)
-    return torch.where(kept > 0, left / kept.clamp_min(torch.finfo(left.dtype).tiny), 0.0)

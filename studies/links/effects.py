@@ -222,11 +222,11 @@ class _Cut:
         keys, top = self.keys(self.choice, layer), self.keys("top", layer)
         rows = self.bench.rows(layer)
         yield from self.outcomes(keys, layer, "")
-        yield self.told("relative_mass", rows.mass(keys) / rows.mass(top))
-        yield self.told("links", keys.sum(dim=-1))
+        yield self.mean("relative_mass", rows.mass(keys) / rows.mass(top))
+        yield self.mean("links", keys.sum(dim=-1))
         behind = self.bench.cut(keys, layer, "after")
-        yield self.told("accuracy_after", behind.right)
-        yield self.told("kl_after", behind.kl)
+        yield self.mean("accuracy_after", behind.right)
+        yield self.mean("kl_after", behind.kl)
 
     def elsewhere(self, head: Scope) -> Iterator[Measured]:
         """In one head, in every layer at once, and in each for itself."""
@@ -242,15 +242,15 @@ class _Cut:
         for dose in DOSES if self.choice in BY_NUMBER else ():
             keys = self.keys(self.choice, layer, dose)
             yield from self.outcomes(keys, layer, "_by_dose", dose)
-            yield self.told("links_by_dose", keys.sum(dim=-1), dose)
+            yield self.mean("links_by_dose", keys.sum(dim=-1), dose)
 
     def about_model(self, layer: Scope) -> Iterator[Measured]:
         """What the uncut model does, and where it looks."""
         asked = self.bench.asked
-        yield self.told("accuracy_uncut", self.bench.answers.argmax(dim=-1) == asked.target)
+        yield self.mean("accuracy_uncut", self.bench.answers.argmax(dim=-1) == asked.target)
         same = self.keys("top", layer) == self.keys("true", layer)
-        yield self.told("top_is_true", same.all(dim=-1))
-        yield self.told("carrying_layer", torch.full((len(asked.query),), layer.layers[0]))
+        yield self.mean("top_is_true", same.all(dim=-1))
+        yield self.mean("carrying_layer", torch.full((len(asked.query),), layer.layers[0]))
 
     def keys(self, choice: Choice, scope: Scope, dose: int | None = None) -> Keys:
         """The keys of a choice, by the weights of a scope."""
@@ -261,13 +261,13 @@ class _Cut:
     ) -> Iterator[Measured]:
         """What a cut before the softmax does to the answers."""
         effect = self.bench.cut(keys, scope)
-        yield self.told(f"accuracy{suffix}", effect.right, bin)
-        yield self.told(f"kl{suffix}", effect.kl, bin)
-        yield self.told(f"flips{suffix}", effect.flipped, bin)
-        yield self.told(f"mass{suffix}", self.bench.rows(scope).mass(keys), bin)
+        yield self.mean(f"accuracy{suffix}", effect.right, bin)
+        yield self.mean(f"kl{suffix}", effect.kl, bin)
+        yield self.mean(f"flips{suffix}", effect.flipped, bin)
+        yield self.mean(f"mass{suffix}", self.bench.rows(scope).mass(keys), bin)
 
-    def told(self, metric: str, values: Tensor, bin: int | None = None) -> Measured:
+    def mean(self, metric: str, values: Tensor, bin: int | None = None) -> Measured:
         """The mean over the sequences."""
         right = int(values.sum()) if values.dtype == torch.bool else None
-        mean = values.double().mean().item()
-        return Measured("test", self.length, metric, len(values), mean, right, bin)
+        value = values.double().mean().item()
+        return Measured("test", self.length, metric, len(values), value, right, bin)

@@ -48,14 +48,10 @@ def draw(work: Work, count: int, d_model: int, spread: float) -> Tokens:
 
 def recovered(tokens: Tokens, normed: Tokens) -> float:
     """The share of the tokens that the best γ and β bring back from the normed ones."""
-    around, wanted = normed - _mean(normed), tokens - _mean(tokens)
+    around, wanted = normed - normed.mean(dim=0), tokens - tokens.mean(dim=0)
     variance = reduce(around.square(), "token channel -> channel", "sum")
     covariance = reduce(around * wanted, "token channel -> channel", "sum")
     # A channel without variance is a constant, which β gives alone.
     gain = torch.where(variance > 0, covariance / variance.clamp_min(1e-300), 0.0)
     error = wanted - gain * around
     return 1 - (error.square().sum() / tokens.square().sum()).item()
-
-
-def _mean(tokens: Tokens) -> Float[Tensor, "1 d_model"]:
-    return reduce(tokens, "token channel -> 1 channel", "mean")

@@ -1,5 +1,3 @@
-"""Activation scale: how large the residual stream is after each layer."""
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Attention: how spread the weights of each layer are, and how far away they look."""
-
 from collections.abc import Iterable, Iterator
 
 import torch

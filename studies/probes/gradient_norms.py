@@ -1,16 +1,11 @@
-"""Gradient norms: how large the gradient of each layer's parameters is."""
-
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 
 import torch
 from torch import Tensor
 
-from studies.probes.probe import Probe, ProbeContext
+from studies.probes.probe import LAYER, Probe, ProbeContext
 from studies.scoring import Measured, batch_loss
-
-LAYER = re.compile(r"(?:^|\.)blocks\.(\d+)\.")
 
 
 class GradientNorms(Probe):

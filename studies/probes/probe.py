@@ -1,6 +1,6 @@
 """The contract of a probe: what it measures, and when it is asked."""
 
-import inspect
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -12,8 +12,11 @@ from torch import Tensor, nn
 
 from studies.scoring import FixedSets, Measured, judged, logits_per_answer, predict
 from studies.seeds import Seeds
-from studies.tasks.task import Batch, Task
+from studies.tasks.task import Batch, Task, with_options
 from variants.positions import BeyondTableError
+
+LAYER = re.compile(r"(?:^|\.)blocks\.(\d+)\b")
+"""The layer in the path of a module or parameter."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +111,7 @@ class Probe(ABC):
         return self.measure(context)
 
     def __repr__(self) -> str:
-        options = list(inspect.signature(type(self)).parameters)
-        shown = ", ".join(f"{option}={getattr(self, option)!r}" for option in options)
-        return f"{self.name}({shown})"
+        return with_options(self)
 
 
 def blocks_of(model: nn.Module, name: str) -> nn.ModuleList:

@@ -1,5 +1,3 @@
-"""Scores by link distance: how often an answer is right, by how far away its evidence lies."""
-
 import torch
 from einops import rearrange
 from torch import Tensor

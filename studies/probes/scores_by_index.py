@@ -1,5 +1,3 @@
-"""Scores by index: how often the answer at each place of the output is right."""
-
 import torch
 from einops import rearrange
 from torch import Tensor

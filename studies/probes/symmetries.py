@@ -1,5 +1,3 @@
-"""Symmetries: whether a model tells the order of its tokens, and left from right."""
-
 from collections.abc import Iterable
 
 import torch

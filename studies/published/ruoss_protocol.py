@@ -19,7 +19,7 @@ REVERSE = {"name": "reverse", "alphabet": 2, "answer_at": "appended"}
 
 
 def arms(max_length: int) -> dict[str, Any]:
-    """Their encodings; random positions are drawn below max_length."""
+    """Return their encodings; random positions are drawn below max_length."""
     sines = {"name": "sinusoidal", "layout": "concatenated"}
     plain: dict[str, Any] = {
         "none": "none",
@@ -38,7 +38,7 @@ def arms(max_length: int) -> dict[str, Any]:
 
 
 def claims(*lengths: int) -> list[Hypothesis]:
-    """What their Table 1 says of even pairs, at lengths beyond the trained ones."""
+    """Return the claims of their Table 1 about even pairs, beyond the trained lengths."""
 
     def carries(arm: str, against: str, text: str, **other: Any) -> Hypothesis:
         relation = "like" if other.get("direction") == "same" else "before"

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from registry.errors import UnknownNameError
 from studies.experiment.draft import Draft
-from studies.experiment.overlays import leaves, merge
+from studies.experiment.overlays import differing, leaves, merge
 from studies.experiment.overrides import gather
 from studies.experiment.settings import Settings
 from studies.experiment.study import Budget, Study
-from studies.published.table import Budgeted, Published, load, ranges_written_out
+from studies.published.table import POINT, Budgeted, Published, load, ranges_written_out
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 PROGRAM = "studies.published"
 IN_PANELS = ("task", "encoder", "perform", "training", "evaluation")
-POINT = "- "
-"""How a difference from the source begins in the notes of a plan."""
-
 PAPER = "paper"
 """The budget that is the protocol of the source itself."""
 
@@ -62,16 +59,17 @@ def study_of(name: str, rows: Sequence[str] | None = None, form: str = "table") 
 
 def _show(form: str, console: "Console", results: "StudyResults") -> None:
     # Imported here, so that --help stays fast.
-    from studies.published.printing import write
+    from studies.published.comparison import write
 
-    write(console, results, form)
+    write(form, console, results)
 
 
 def _notes(draft: Draft) -> Sequence[str]:
-    """In what this call differs from its source, and what of that is not verified."""
+    """Note how this call differs from its source, and what of that is not verified."""
     table = load(draft.study.name)
     lines = [f"Different from the source, {table.source}:"]
-    lines += [f"{POINT}{one}" for one in told(table, draft)]
+    every = [*table.protocol.differences, *differences(table, draft)]
+    lines += [f"{POINT}{one}" for one in every]
     unverified = [claim.about for claim in table.claims if not claim.verified]
     if not table.verified:
         lines.append(f"† not verified at its source: {table.note}")
@@ -81,7 +79,7 @@ def _notes(draft: Draft) -> Sequence[str]:
 
 
 def text_of(table: Published) -> str:
-    """What a reader should know of a table before its runs."""
+    """Describe a table before its runs."""
     lines = [
         f"{table.title}: {table.measure.about}.",
         f"Source: {table.source}. {table.note}",
@@ -89,18 +87,14 @@ def text_of(table: Published) -> str:
         *(f"- {one}" for one in table.protocol.differences),
     ]
     if table.protocol.left_out:
-        lines.append(f"Not run here: {', '.join(left_out(table))}. {table.protocol.left_out}")
+        every = {**table.rows, **table.columns}
+        left_out = [name for name, overlay in every.items() if overlay is None]
+        lines.append(f"Not run here: {', '.join(left_out)}. {table.protocol.left_out}")
     return "\n\n".join(lines)
 
 
-def left_out(table: Published) -> list[str]:
-    """The rows and columns that have numbers but are not run here."""
-    every = {**table.rows, **table.columns}
-    return [name for name, overlay in every.items() if overlay is None]
-
-
 def variables_of(table: Published) -> tuple[str, ...]:
-    """The dotted keys that the columns differ in."""
+    """Return the dotted keys that the columns differ in."""
     overlays = table.runnable_arms().values()
     return tuple(dict.fromkeys(key for overlay in overlays for key, _ in leaves(overlay)))
 
@@ -108,7 +102,7 @@ def variables_of(table: Published) -> tuple[str, ...]:
 def settings_of(
     table: Published, budget: Budgeted, rows: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """The settings of a study at a budget, nested like the roots of a config."""
+    """Return the settings of a study at a budget, nested like the roots of a config."""
     shared = ranges_written_out(merge(table.protocol.settings, budget.settings))
     task, perform = shared.pop("task", None), shared.pop("perform", {})
     known = table.runnable_rows()
@@ -122,12 +116,8 @@ def settings_of(
 def _panel(
     row: str, overlay: Mapping[str, Any], task: Any, perform: Mapping[str, Any]
 ) -> dict[str, Any]:
-    shared = {"task": task} if task is not None else {}
-    panel = {
-        "label": row,
-        **shared,
-        **{root: overlay[root] for root in IN_PANELS if root in overlay},
-    }
+    panel: dict[str, Any] = {"label": row} if task is None else {"label": row, "task": task}
+    panel |= {root: overlay[root] for root in IN_PANELS if root in overlay}
     if "perform" in panel:
         panel["perform"] = {**panel["perform"], **perform}
     return panel
@@ -137,19 +127,13 @@ SHOWN = 4
 """Of a longer list only its ends are shown."""
 
 
-def told(table: Published, draft: Draft) -> list[str]:
-    """What ours always does otherwise, then what this call does."""
-    return [*table.protocol.differences, *differences(table, draft)]
-
-
 def differences(table: Published, draft: Draft) -> list[str]:
-    """Rows and arms that are left out, then every setting that is another than the source's."""
+    """Name rows and arms that are left out, then settings that differ from the source's."""
     paper = gather(draft.study.budgets[PAPER].settings)
     ours, theirs = dict(_leaves(draft.settings)), dict(_leaves(paper))
     lines = [
         f"{key}: {shown(ours.get(key))} here, {shown(theirs.get(key))} there"
-        for key in (*ours, *(key for key in theirs if key not in ours))
-        if ours.get(key) != theirs.get(key)
+        for key in differing(ours, theirs)
     ]
     return [*_left_out("rows", table.runnable_rows(), draft.labels()),
             *_left_out("columns", table.runnable_arms(), draft.arms), *lines]  # fmt: skip
@@ -162,8 +146,13 @@ def _left_out(what: str, every: Mapping[str, Any], here: Any) -> Iterator[str]:
 
 
 def _leaves(settings: Settings) -> Iterator[tuple[str, Any]]:
-    """What the protocol of a source may say, by dotted key."""
-    yield from leaves({"encoder": _plain(settings.encoder)})
+    """Yield what the protocol of a source may say, by dotted key."""
+    # A part by its name alone is that part without options.
+    encoder = {
+        key: value["name"] if isinstance(value, Mapping) and set(value) == {"name"} else value
+        for key, value in settings.encoder.items()
+    }
+    yield from leaves({"encoder": encoder})
     yield from leaves({"training": settings.training.model_dump()})
     yield from leaves({"evaluation": settings.evaluation.model_dump(exclude={"batch_size"})})
     yield "study.seeds", settings.study.seeds
@@ -175,16 +164,8 @@ def _leaves(settings: Settings) -> Iterator[tuple[str, Any]]:
             yield from leaves({f"{panel.label}.perform": options})
 
 
-def _plain(encoder: Mapping[str, Any]) -> dict[str, Any]:
-    """A part by its name alone is that part without options."""
-    return {
-        key: value["name"] if isinstance(value, Mapping) and set(value) == {"name"} else value
-        for key, value in encoder.items()
-    }
-
-
 def shown(value: Any) -> str:
-    """A setting in few signs."""
+    """Write a setting in few signs."""
     if isinstance(value, Mapping):
         options = ", ".join(f"{key} {shown(one)}" for key, one in value.items() if key != "name")
         return f"{value.get('name', '')} ({options})".strip() if options else str(value["name"])

@@ -1,4 +1,4 @@
-"""What stands beside the numbers of a published table: the measure, claims, the protocol."""
+"""Published tables as data: numbers, measure, claims and protocol."""
 
 from collections.abc import Iterator, Mapping
 from importlib import resources
@@ -17,6 +17,10 @@ Overlay = dict[str, dict[str, Any] | None]
 ROOTS = {"task", "encoder", "perform", "training", "evaluation", "study"}
 
 
+POINT = "- "
+"""The beginning of a difference from the source in the notes of a plan."""
+
+
 class Strictly(BaseModel):
     """Frozen data: nothing is coerced, nothing unknown is accepted."""
 
@@ -24,7 +28,7 @@ class Strictly(BaseModel):
 
 
 class Measure(Strictly):
-    """What the numbers are, and which way is better.
+    """The meaning of the numbers, and which way is better.
 
     `least` is the smallest difference that counts, in the unit of the table: two numbers that are
     closer are alike, and where a source gives no spread, only those that are farther apart are
@@ -40,7 +44,7 @@ class Measure(Strictly):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Between which values a number of this unit lies."""
+        """The bounds of numbers of this unit."""
         top = {"percent": 100.0, "share": 1.0}
         return 0.0, top.get(self.unit, float("inf"))
 
@@ -66,7 +70,7 @@ class Claim(Strictly):
 
 
 class Budgeted(Strictly):
-    """How much of a table is run, and how: settings laid over those of the protocol.
+    """The part of a table that is run, and its settings, laid over those of the protocol.
 
     `rows` and `arms` restrict what is run; None takes all.
     """
@@ -82,12 +86,12 @@ class Budgeted(Strictly):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it changes, under the roots of a config."""
+        """The changed settings, under the roots of a config."""
         return {root: value for root in sorted(ROOTS) if (value := getattr(self, root, None))}
 
 
 class Protocol(Strictly):
-    """How the numbers came about: settings of a study, in the roots of a config.
+    """The origin of the numbers: settings of a study, in the roots of a config.
 
     `kind` is "training", "initialization" (nothing is trained), or "fit" (of attention matrices).
     `differences` say what ours does otherwise, `left_out` why some rows or columns are not run
@@ -107,6 +111,7 @@ class Protocol(Strictly):
 
 Numbers = Annotated[list[float | None], Field(min_length=1)]
 Grid = dict[str, Numbers]
+SPREADS = ("spread", "lowest", "highest")
 
 
 class Cell(Strictly):
@@ -161,7 +166,7 @@ class Published(Strictly):
     def _consistent(self) -> "Published":
         if (self.arxiv is None) == (self.url is None):
             raise ValueError("a table has one source: arxiv or url")
-        for grid in ("values", "spread", "lowest", "highest"):
+        for grid in ("values", *SPREADS):
             self._check_grid(grid, getattr(self, grid))
         for claim in self.claims:
             self._check_claim(claim)
@@ -194,14 +199,12 @@ class Published(Strictly):
                     raise ValueError(f"{rule}; got {strange}")
 
     def runnable_rows(self) -> dict[str, dict[str, Any]]:
-        """What each row, and each panel beside them, changes; without those that are not run."""
-        every = {**self.rows, **self.protocol.panels}
-        return {row: overlay for row, overlay in every.items() if overlay is not None}
+        """Return the overlays of rows, and of panels beside them, that are run."""
+        return _runnable({**self.rows, **self.protocol.panels})
 
     def runnable_arms(self) -> dict[str, dict[str, Any]]:
-        """What each column, and each arm beside them, changes; without those that are not run."""
-        every = {**self.columns, **self.protocol.arms}
-        return {arm: overlay for arm, overlay in every.items() if overlay is not None}
+        """Return the overlays of columns, and of arms beside them, that are run."""
+        return _runnable({**self.columns, **self.protocol.arms})
 
     def _check_grid(self, name: str, grid: Mapping[str, list[float | None]]) -> None:
         low, high = self.measure.bounds
@@ -215,36 +218,34 @@ class Published(Strictly):
                 raise ValueError(f"{name}.{row} lies between {low} and {high}; got {numbers}")
 
     def cells(self) -> Iterator[Cell]:
-        """Every number, row by row."""
+        """Yield every number, row by row."""
         for row in self.rows:
             for index, column in enumerate(self.columns):
-                found = {
-                    name: grid[row][index]
-                    for name in ("value", "spread", "lowest", "highest")
-                    if row in (grid := getattr(self, "values" if name == "value" else name))
-                }
+                grids = {"value": self.values, **{one: getattr(self, one) for one in SPREADS}}
+                found = {name: grid[row][index] for name, grid in grids.items() if row in grid}
                 if any(number is not None for number in found.values()):
                     yield Cell(row=row, column=column, verified=self.verified, **found)
 
     def settings(self, row: str, column: str) -> dict[str, Any] | None:
-        """The settings of a cell under the roots of a config; None where it is not run here."""
-        overlays = self.rows[row], self.columns[column]
-        settings = self.protocol.settings
-        for overlay in overlays:
-            if overlay is None:
-                return None
-            settings = merge(settings, overlay)
-        return ranges_written_out(settings)
+        """Return the settings of a cell under the roots of a config; None where it is not run."""
+        first, second = self.rows[row], self.columns[column]
+        if first is None or second is None:
+            return None
+        return ranges_written_out(merge(merge(self.protocol.settings, first), second))
 
     @property
     def source(self) -> str:
-        """Where it is printed, in one line."""
+        """The place of its publication, in one line."""
         where = f"arXiv:{self.arxiv}" if self.arxiv else self.url
         return f"{self.authors}, {self.place} ({where})"
 
 
+def _runnable(overlays: Overlay) -> dict[str, dict[str, Any]]:
+    return {name: overlay for name, overlay in overlays.items() if overlay is not None}
+
+
 def ranges_written_out(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with `test_lengths: {from: 41, to: 43}` written out."""
+    """Return the settings with `test_lengths: {from: 41, to: 43}` written out."""
     evaluation = dict(settings.get("evaluation", {}))
     lengths = evaluation.get("test_lengths")
     if isinstance(lengths, Mapping):
@@ -253,17 +254,17 @@ def ranges_written_out(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def names() -> list[str]:
-    """The published tables that there are."""
+    """Return the names of the published tables."""
     files = resources.files("studies.published").iterdir()
     return sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
 
 
 def load(name: str) -> Published:
-    """A published table.
+    """Load a published table.
 
     Raises:
         UnknownNameError: If there is none of this name; it names the nearest ones.
-        ConfigError: If its file breaks a rule; every problem is told.
+        ConfigError: If its file breaks a rule, with every problem.
     """
     if name not in names():
         raise UnknownNameError("published table", name, names())
@@ -272,10 +273,10 @@ def load(name: str) -> Published:
 
 
 def read(path: Path) -> Published:
-    """The published table in a file.
+    """Read the published table in a file.
 
     Raises:
-        ConfigError: If it breaks a rule; every problem is told.
+        ConfigError: If it breaks a rule, with every problem.
     """
     try:
         return Published(**read_yaml(path))

@@ -2,8 +2,8 @@
 
 import html
 import math
+import re
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 
 
 @dataclass
@@ -18,7 +18,7 @@ class Numbers:
         Raises:
             ValueError: If another number has this key.
         """
-        return self._shown(_exact(value), plain(value, digits), key)
+        return self._shown("" if value is None else repr(value), plain(value, digits), key)
 
     def quote(self, text: str, key: str) -> str:
         """Words with numbers in them, as HTML that carries their key.
@@ -52,57 +52,29 @@ def plain(value: float | None, digits: int | None = 2) -> str:
     return text.lstrip("-") if float(text) == 0 else text.replace("-", "−", 1)
 
 
-def _exact(value: float | None) -> str:
-    return "" if value is None else repr(value)
-
-
-class _Reader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: dict[str, tuple[str, str]] = {}
-        self._open: tuple[str, str] | None = None
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        told = dict(attrs)
-        if tag == "data" and told.get("data-key"):
-            self._open = str(told["data-key"]), str(told.get("value") or "")
-
-    def handle_data(self, data: str) -> None:
-        if self._open is not None:
-            key, exact = self._open
-            before = self.found.get(key, (exact, ""))[1]
-            self.found[key] = (exact, before + data)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "data":
-            self._open = None
+NUMBER = re.compile(r'<data value="([^"]*)" data-key="([^"]*)">(.*?)</data>', re.DOTALL)
 
 
 def read_numbers(page: str) -> dict[str, tuple[str, str]]:
-    """The numbers of a page, by key, as `Numbers.known` holds them."""
-    reader = _Reader()
-    reader.feed(page)
-    return reader.found
-
-
-def numbers_of(page: str) -> Numbers:
-    """The numbers of a page that was just made."""
-    return Numbers(read_numbers(page))
+    """Read the numbers of a page by key, as `Numbers.known` holds them."""
+    found: dict[str, tuple[str, str]] = {}
+    for exact, key, text in (map(html.unescape, one) for one in NUMBER.findall(page)):
+        found[key] = exact, found.get(key, ("", ""))[1] + text
+    return found
 
 
 def mismatches(page: str, fresh: Numbers) -> list[str]:
-    """What a page says other than the same page made anew; empty where all agree."""
-    told, now = read_numbers(page), fresh.known
-    lines = [f"{key}: the page has a number that the database lacks" for key in told.keys() - now]
-    lines += [f"{key}: the database has a number that the page lacks" for key in now.keys() - told]
+    """Compare the numbers of a page with those of the same page made anew, a line each."""
+    old, new = read_numbers(page), fresh.known
+    lines = [f"{key}: the page has a number that the database lacks" for key in old.keys() - new]
+    lines += [f"{key}: the database has a number that the page lacks" for key in new.keys() - old]
     lines += [
-        f"{key}: the page says {_both(told[key])}, the database {_both(now[key])}"
-        for key in told.keys() & now.keys()
-        if told[key] != now[key]
+        f"{key}: the page says {_both(*old[key])}, the database {_both(*new[key])}"
+        for key in old.keys() & new.keys()
+        if old[key] != new[key]
     ]
     return sorted(lines)
 
 
-def _both(number: tuple[str, str]) -> str:
-    exact, text = number
+def _both(exact: str, text: str) -> str:
     return f"{text} ({exact})" if exact else text

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from registry.errors import ConfigError, Problem
 from store.files import writing
 from store.results import Results
+from studies.analysis.gather import StoredRuns
 from studies.analysis.sentences import ORDER, claims, counts, sentence
-from studies.experiment.plan import Plan, latest_plan
+from studies.experiment.plan import latest_plan
 from studies.report.figures import effects, figures
 from studies.report.findings import Findings, findings_of
 from studies.report.numbers import plain
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from studies.analysis.verdicts import Verdict
-    from studies.experiment.plan import Plan
 
 CAPTION = "Effects in units of the smallest effect of interest, with intervals"
 FIRST = "The first figure of the report"
@@ -36,31 +36,20 @@ WITHOUT_EFFECT = ("--storage", "--workers", "--threads", "--report")
 
 @dataclass(frozen=True)
 class Entry:
-    """What one study found.
-
-    Args:
-        findings: All of it.
-        budget: The budget of its latest call.
-        expected: How many confirming runs that call asks for.
-    """
+    """The findings of one study; its latest call has this budget and expects so many final runs."""
 
     findings: Findings
     budget: str
     expected: int
 
     @property
-    def question(self) -> str:
-        """What it asks."""
-        return self.findings.question
-
-    @property
     def anchor(self) -> str:
-        """Where the page tells of it, and the name of its figure."""
+        """The anchor of the study on the page, and the name of its figure."""
         return re.sub(r"\W+", "_", self.findings.study)
 
     @property
     def command(self) -> str:
-        """What makes the same numbers, wherever they are stored."""
+        """The command that makes the same numbers, wherever they are stored."""
         kept: list[str] = []
         words = iter(shlex.split(self.findings.command))
         for word in words:
@@ -78,25 +67,23 @@ class Entry:
     @property
     def explored(self) -> list["Verdict"]:
         """All others that could be judged."""
-        return [one for one in self._others if one.status != "not tested"]
+        return [
+            one for one in self.findings.verdicts if one.exploratory and one.status != "not tested"
+        ]
 
     @property
     def unasked(self) -> int:
-        """How many of the others could not be judged."""
-        return len(self._others) - len(self.explored)
-
-    @property
-    def _others(self) -> list["Verdict"]:
-        return [one for one in self.findings.verdicts if one.exploratory]
+        """The number of the others that could not be judged."""
+        return len(self.findings.verdicts) - len(self.primary) - len(self.explored)
 
     @property
     def tally(self) -> list[int]:
-        """How many primary claims came to each status, in the order of `sentences.ORDER`."""
+        """The number of primary claims by status, in the order of `sentences.ORDER`."""
         return [sum(one.status == status for one in self.primary) for status in ORDER]
 
     @property
     def alone(self) -> list[tuple[str, float]]:
-        """What a study of one arm and one seed, which compares nothing, measured."""
+        """The measurements of a study of one arm and one seed, which compares nothing."""
         seeds = [seed for task in self.findings.tasks for seed in task.seeds]
         if len(seeds) != 1 or self.findings.verdicts:
             return []
@@ -106,21 +93,22 @@ class Entry:
 
     @property
     def basis(self) -> str:
-        """What stands behind it, and what a reader must not take it for."""
+        """The runs that stand behind it, and what a reader must not take it for."""
         tasks = self.findings.tasks
         there = sum(seed.ended for task in tasks for seed in task.seeds)
-        told = [f"Study `{self.findings.study}`, budget {self.budget}: {counts(tasks)}."]
+        sentences = [f"Study `{self.findings.study}`, budget {self.budget}: {counts(tasks)}."]
         if self.budget in NO_MEANING:
-            told.append(
+            sentences.append(
                 "**This budget only shows that everything works: its numbers mean nothing.**"
             )
         if there < self.expected:
-            told.append(f"**Unfinished: {there} of {self.expected} runs are done.**")
-        return " ".join(told)
+            sentences.append(f"**Unfinished: {there} of {self.expected} runs are done.**")
+        sentences += [f"**{note}**" for note in self.findings.notes]
+        return " ".join(sentences)
 
 
 def entries(storages: Iterable[str], wanted: Sequence[str] = ()) -> list[Entry]:
-    """What the studies in these databases found, in the order in which they are stored.
+    """Collect the findings of the studies in these databases, in the order of storage.
 
     Args:
         storages: Addresses of databases.
@@ -135,7 +123,8 @@ def entries(storages: Iterable[str], wanted: Sequence[str] = ()) -> list[Entry]:
         with closing(Results(storage)) as results:
             names = [one for one in results.studies() if not wanted or one in wanted]
             plans = [latest_plan(results, one) for one in names]
-        for plan in plans:
+            expected = [sum(map(StoredRuns(one, results).expected, one.cells())) for one in plans]
+        for plan, runs in zip(plans, expected, strict=True):
             name = plan.study
             if name in found:
                 rule = (
@@ -143,12 +132,8 @@ def entries(storages: Iterable[str], wanted: Sequence[str] = ()) -> list[Entry]:
                     f"{storage}; leave one of them out"
                 )
                 raise ConfigError([Problem("--storage", rule)])
-            found[name] = storage, Entry(findings_of(plan, storage), plan.budget, _expected(plan))
+            found[name] = storage, Entry(findings_of(plan, storage), plan.budget, runs)
     return [entry for _, entry in found.values()]
-
-
-def _expected(plan: Plan) -> int:
-    return len(plan.cells()) * plan.protocol.seeds
 
 
 def write_overview(
@@ -157,7 +142,7 @@ def write_overview(
     """Write the page, and its figures into a folder beside it that is named after it.
 
     Args:
-        found: What is told.
+        found: The studies on the page.
         out: The Markdown file.
         command: What makes the page anew.
         known: Studies with their questions; those that found nothing yet are listed last.
@@ -165,17 +150,10 @@ def write_overview(
     Raises:
         StoreError: If they cannot be written.
     """
-    with writing(out):
-        return _written(found, out, command, known)
-
-
-def _written(
-    found: Sequence[Entry], out: Path, command: str, known: Iterable[tuple[str, str]]
-) -> Path:
     folder = out.with_suffix("")
-    folder.mkdir(parents=True, exist_ok=True)
     pictures: dict[str, tuple[str, str] | None] = {}
-    with style():
+    with writing(out), style():
+        folder.mkdir(parents=True, exist_ok=True)
         for entry in found:
             drawn = _figure(entry)
             pictures[entry.anchor] = None
@@ -184,18 +162,21 @@ def _written(
                 file = folder / f"{entry.anchor}.png"
                 as_written(figure).savefig(file, dpi=110, metadata={"Software": None})
                 pictures[entry.anchor] = f"{folder.name}/{file.name}", caption
-    told = {entry.findings.study for entry in found}
-    page = environment(autoescape=False).get_template("overview.md.j2")
-    text = page.render(
-        entries=found,
-        claims=claims,
-        pictures=pictures,
-        command=command,
-        said=sentence,
-        num=plain,
-        waiting=[(name, about) for name, about in known if name not in told],
-    )
-    out.write_text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", encoding="utf-8")
+        shown = {entry.findings.study for entry in found}
+        text = (
+            environment(autoescape=False)
+            .get_template("overview.md.j2")
+            .render(
+                entries=found,
+                claims=claims,
+                pictures=pictures,
+                command=command,
+                said=sentence,
+                num=plain,
+                waiting=[(name, about) for name, about in known if name not in shown],
+            )
+        )
+        out.write_text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", encoding="utf-8")
     return out
 
 

@@ -1,6 +1,6 @@
 """The style of figures: the same on every machine, whatever the reader's own settings are."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -69,13 +69,14 @@ def as_written(figure: "Figure") -> "Figure":
     return figure
 
 
-def new_figure(width: float, height: float, columns: int = 1) -> tuple["Figure", list["Axes"]]:
-    """A figure of this size in inches, with its axes side by side."""
+def new_figure(
+    width: float, height: float, columns: int = 1, rows: int = 1, *, sharey: bool = False
+) -> tuple["Figure", list["Axes"]]:
+    """A figure of this size in inches, with its axes row by row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(1, columns, squeeze=False)[0]
-    return figure, list(axes)
+    return figure, list(figure.subplots(rows, columns, squeeze=False, sharey=sharey).flat)
 
 
 def legend(figure: "Figure", axes: "Axes") -> None:
@@ -87,9 +88,9 @@ def legend(figure: "Figure", axes: "Axes") -> None:
         figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
-def looks(arms: Iterable[str]) -> dict[str, tuple[str, str | tuple[int, tuple[int, ...]]]]:
-    """A colour and a dash for each arm, in their order; dashes change when colours run out."""
-    return {
-        arm: (COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)])
-        for number, arm in enumerate(arms)
-    }
+def looks(arms: int) -> list[tuple[str, str | tuple[int, tuple[int, ...]]]]:
+    """A colour and a dash for each of so many arms; dashes change when colours run out."""
+    return [
+        (COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)])
+        for number in range(arms)
+    ]

@@ -11,8 +11,6 @@ from studies.tasks.task import Symbols
 
 SIGN = 3
 """The token between two numbers; tokens 1 and 2 are the bits 0 and 1."""
-STOP = 2
-"""The class that ends an answer."""
 
 
 class TwoNumbers(AnswerString):

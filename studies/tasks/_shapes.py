@@ -53,11 +53,13 @@ def to_one_key(key: Int[Tensor, "batch query"], linked: Bool[Tensor, "batch quer
 
 
 class Lookup(Task):
-    """A task whose answer at a position is a token of the same sequence."""
+    """A task whose answer at a position is a token of the same sequence.
+
+    The id of class 0 is `first_answer`.
+    """
 
     readout = "tokens"
     first_answer: int = 1
-    """The token id that is class 0."""
 
     @abstractmethod
     def source(self, tokens: Tokens) -> Source:
@@ -111,11 +113,6 @@ class Surrounded(Task):
 
 Place = Literal["first", "last", "mean", "prepended", "appended"]
 
-AROUND: dict[str, tuple[int, int]] = {"prepended": (1, 0), "appended": (0, 1)}
-"""How many empty tokens a place puts before and after the symbols."""
-
-READOUTS = {"prepended": "first", "appended": "last"}
-
 
 class OneAnswer(Surrounded):
     """A task with one answer a sequence, read at a place of choice.
@@ -130,7 +127,7 @@ class OneAnswer(Surrounded):
     def __init__(self, answer_at: Place) -> None:
         check_choice(self.name, "answer_at", answer_at, get_args(Place))
         self.answer_at: Place = answer_at
-        self.readout = READOUTS.get(answer_at, answer_at)
+        self.readout = {"prepended": "first", "appended": "last"}.get(answer_at, answer_at)
 
     @abstractmethod
     def answer(self, symbols: Symbols) -> Answers:
@@ -141,7 +138,7 @@ class OneAnswer(Surrounded):
         return None
 
     def empties(self, length: int) -> tuple[int, int]:
-        return AROUND.get(self.answer_at, (0, 0))
+        return int(self.answer_at == "prepended"), int(self.answer_at == "appended")
 
     def solve(self, tokens: Tokens) -> Targets:
         return self.answer(self.symbols(tokens))
@@ -212,6 +209,16 @@ class AnswerString(Surrounded):
         return drawn, self.answer(drawn)
 
 
+STOP = 2
+"""The class that ends a string of bits."""
+
+
+def stopped(answers: Outputs, sizes: Int[Tensor, "batch 1"]) -> Outputs:
+    """Strings of bits that end with a stop after so many; what follows it is unscored."""
+    output = torch.arange(answers.shape[1], device=answers.device)
+    return answers.where(output < sizes, STOP).masked_fill(output > sizes, UNSCORED)
+
+
 class UniformString(AnswerString):
     """A task whose questions are independent uniform symbols, and its answers such symbols."""
 
@@ -246,6 +253,7 @@ class Transcript(Task):
     def __init__(self, alphabet: int) -> None:
         check_least(self.name, 2, alphabet=alphabet)
         self.alphabet = self.n_symbols = alphabet
+        self.divider = alphabet + 1
 
     def prompt(self, symbols: Symbols) -> Prompt:
         """The prompt that asks about these symbols, with the separator."""
@@ -263,11 +271,6 @@ class Transcript(Task):
     @property
     def n_classes(self) -> int:
         return self.alphabet + self.divided + 1
-
-    @property
-    def divider(self) -> int:
-        """The id of the divider, for replies of two parts."""
-        return self.alphabet + 1
 
     def special(self, number: int) -> int:
         """The id of one of the `specials`."""

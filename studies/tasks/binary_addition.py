@@ -1,13 +1,11 @@
-"""Binary addition: the sum of two numbers written in bits."""
-
 import torch
 from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 
-from studies.tasks._bits import SIGN, STOP, TwoNumbers
-from studies.tasks._floors import UNSCORED, score_of_bags
-from studies.tasks._shapes import Outputs
+from studies.tasks._bits import SIGN, TwoNumbers
+from studies.tasks._floors import score_of_bags
+from studies.tasks._shapes import Outputs, stopped
 from studies.tasks.task import Floors, Symbols
 
 
@@ -43,7 +41,7 @@ class BinaryAddition(TwoNumbers):
         answer = rearrange([*digits, carry], "digit batch -> batch digit")
         output = torch.arange(answer.shape[1], device=symbols.device)
         bits = (output * answer).amax(dim=1, keepdim=True) + 1
-        return answer.where(output < bits, STOP).masked_fill(output > bits, UNSCORED)
+        return stopped(answer, bits)
 
     def measure_floors(self, length: int) -> Floors:
         """The constant and the index from the law of each bit, the bag from drawn sequences."""

@@ -1,10 +1,8 @@
-"""Binary multiplication: the product of two numbers written in bits."""
-
 import torch
 
-from studies.tasks._bits import SIGN, STOP, TwoNumbers, number_of, to_bits
+from studies.tasks._bits import SIGN, TwoNumbers, number_of, to_bits
 from studies.tasks._floors import UNSCORED, constant_and_index, score_of_bags
-from studies.tasks._shapes import Outputs
+from studies.tasks._shapes import STOP, Outputs
 from studies.tasks.task import Floors, Symbols
 
 

@@ -1,5 +1,3 @@
-"""Bucket sort: the sequence in order of its symbols."""
-
 import torch
 from einops import rearrange
 from scipy.special import bdtrc

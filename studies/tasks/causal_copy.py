@@ -1,5 +1,3 @@
-"""Causal copy: a string written again, in a language model's way."""
-
 from typing import Literal, get_args
 
 import torch

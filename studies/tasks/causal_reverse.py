@@ -1,5 +1,3 @@
-"""Causal reverse: a string written backwards, in a language model's way."""
-
 from typing import Literal, get_args
 
 import torch

@@ -1,5 +1,3 @@
-"""Compute square root: the integer square root of a number written in bits."""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Copy: the symbols before a marker again, behind it."""
-
 from typing import Literal, get_args
 
 import torch
@@ -39,13 +37,9 @@ class Copy(Lookup):
         check_choice(self.name, "longest", longest, get_args(Longest))
         self.alphabet = alphabet
         self.longest: Longest = longest
-        self.n_symbols = self.n_classes = alphabet + 2
+        self.marker, blank = alphabet + 1, alphabet + 2
+        self.n_symbols = self.n_classes = blank
         self.min_length = 3 if longest == "context" else 4
-
-    @property
-    def marker(self) -> int:
-        """The id of the marker; the next one is the blank's."""
-        return self.alphabet + 1
 
     def draw(self, generator: Generator, batch: int, length: int) -> Tokens:
         number = torch.randint(1, self._most(length) + 1, (batch, 1), generator=generator)

@@ -1,5 +1,3 @@
-"""Cycle navigation: where does a walk on a circle end?"""
-
 import math
 
 import torch

@@ -1,5 +1,3 @@
-"""Duplicate: the sequence, twice over."""
-
 import torch
 from einops import repeat
 

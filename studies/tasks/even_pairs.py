@@ -1,5 +1,3 @@
-"""Even pairs: is the number of unequal neighbours even?"""
-
 import torch
 from einops import reduce
 

@@ -1,5 +1,3 @@
-"""First and last: are the two ends the same symbol?"""
-
 import torch
 from torch import Generator
 

@@ -1,5 +1,3 @@
-"""Induction heads: what followed a trigger the first time?"""
-
 import torch
 from einops import rearrange
 from jaxtyping import Int

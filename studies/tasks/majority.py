@@ -1,5 +1,3 @@
-"""Majority: which of two symbols is more frequent? Every encoder should learn it."""
-
 import torch
 from einops import reduce
 from torch import Generator

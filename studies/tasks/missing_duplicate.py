@@ -1,5 +1,3 @@
-"""Missing duplicate: the hidden symbol of a string written twice."""
-
 import torch
 from einops import repeat
 from torch import Generator

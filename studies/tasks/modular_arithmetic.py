@@ -1,5 +1,3 @@
-"""Modular arithmetic: the value of an expression without brackets."""
-
 import torch
 from einops import rearrange, repeat
 from jaxtyping import Float

@@ -1,5 +1,3 @@
-"""MQAR: multi-query associative recall, the values of several keys that were shown before."""
-
 from typing import Literal, get_args
 
 import torch

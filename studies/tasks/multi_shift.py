@@ -1,5 +1,3 @@
-"""Multi shift: what stood at each of the last positions? Several links at once."""
-
 import torch
 from einops import rearrange, repeat
 from jaxtyping import Int

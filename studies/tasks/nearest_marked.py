@@ -1,5 +1,3 @@
-"""Nearest marked: the symbol of the nearest marked token."""
-
 import math
 
 import torch

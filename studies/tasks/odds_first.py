@@ -1,5 +1,3 @@
-"""Odds first: the symbols at odd indices, then those at even ones."""
-
 import torch
 
 from studies.tasks._shapes import Copied, Outputs, StringPlace, UniformString

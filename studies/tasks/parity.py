@@ -1,5 +1,3 @@
-"""Parity: is a count odd? No encoder should learn it within a usual budget."""
-
 from einops import reduce
 
 from studies.tasks._shapes import Answers, OneAnswer, Place

@@ -1,5 +1,3 @@
-"""Previous occurrence: what followed the last time."""
-
 import torch
 
 from studies.tasks._floors import chance_within

@@ -1,5 +1,3 @@
-"""Reverse: the sequence from its end."""
-
 import torch
 
 from studies.tasks._shapes import Copied, Outputs, StringPlace, UniformString

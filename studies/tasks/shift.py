@@ -1,5 +1,3 @@
-"""Shift: what stood k positions earlier."""
-
 import torch
 
 from studies.tasks._shapes import Lookup, Source, uniform_floors

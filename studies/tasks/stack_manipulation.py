@@ -1,17 +1,13 @@
-"""Stack manipulation: what is on a stack after some instructions?"""
-
 import torch
 from einops import rearrange
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from studies.tasks._floors import UNSCORED, chance_of_fall
-from studies.tasks._shapes import AnswerString, Outputs
+from studies.tasks._floors import chance_of_fall
+from studies.tasks._shapes import AnswerString, Outputs, stopped
 from studies.tasks.task import Floors, Symbols
 
 POP = 3
-STOP = 2
-"""The class that ends an answer."""
 MOST_BAGS, CELLS = 2**16, 2**22
 
 
@@ -58,8 +54,7 @@ class StackManipulation(AnswerString):
             size = torch.where(pops, (size - 1).clamp(min=0), size + 1)
         output = torch.arange(length + 1, device=symbols.device)
         from_top = stack.gather(1, (size - 1 - output).clamp(min=0))
-        answer = from_top.where(output < size, STOP)
-        return answer.masked_fill(output > size, UNSCORED)
+        return stopped(from_top, size)
 
     def measure_floors(self, length: int) -> Floors:
         r"""Both symbols are equally likely on the stack, so its final size S decides.

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from einops import rearrange
@@ -149,11 +149,10 @@ class Task(ABC):
             ValueError: If the length is below `min_length` or above `max_length`.
         """
         self.check_length(length)
-        known = self._known_floors
         key = repr(self), length
-        if key not in known:
-            known[key] = self.measure_floors(length)
-        return known[key]
+        if key not in self._known_floors:
+            self._known_floors[key] = self.measure_floors(length)
+        return self._known_floors[key]
 
     def measure_floors(self, length: int) -> Floors:
         """Estimate the floors by sampling; a task that knows them exactly overrides this.
@@ -206,9 +205,13 @@ class Task(ABC):
         return {}
 
     def __repr__(self) -> str:
-        options = list(inspect.signature(type(self)).parameters)
-        shown = ", ".join(f"{option}={getattr(self, option)!r}" for option in options)
-        return f"{self.name}({shown})"
+        return with_options(self)
+
+
+def with_options(part: Any) -> str:
+    """A task or probe as text: its name with its options."""
+    options = inspect.signature(type(part)).parameters
+    return f"{part.name}({', '.join(f'{option}={getattr(part, option)!r}' for option in options)})"
 
 
 def _written(label: int | float) -> str:

@@ -1,5 +1,3 @@
-"""Unique copy: a string of distinct symbols, written again."""
-
 import torch
 from torch import Generator
 

@@ -69,15 +69,11 @@ class StoppingCriterion:
         """
         if self.training.until is None:
             return []
-        longest, met = self.training.train_lengths[1], 0
-        if ended is None:
-            step = self.training.last_step
-        elif self.step is None:
-            step = ended
-        else:
-            step, met = self.step, 1
-        imputed = ended is None
-        return [Measured("train", longest, "steps_to_fit", 1, float(step), met, imputed=imputed)]
+        longest, diverged = self.training.train_lengths[1], ended is None
+        end = self.training.last_step if ended is None else ended
+        met = self.step is not None and not diverged
+        step = float(self.step or end) if met else float(end)
+        return [Measured("train", longest, "steps_to_fit", 1, step, int(met), imputed=diverged)]
 
 
 def checkpoints(steps: int, count: int) -> list[int]:

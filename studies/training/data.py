@@ -18,10 +18,8 @@ def batches(task: Task, config: Training, seeds: Seeds) -> Iterator[Batch]:
     Fresh sequences at every step; or, where `examples` is a number, batches of that many sequences
     that are drawn once.
     """
-    if config.examples == "infinite":
-        endless = _fresh(task, config, seeds)
-    else:
-        endless = _fixed(task, config, config.examples, seeds)
+    fresh = config.examples == "infinite"
+    endless = _fresh(task, config, seeds) if fresh else _fixed(task, config, seeds)
     return islice(endless, config.last_step)
 
 
@@ -63,13 +61,14 @@ def _longer(part: Tensor, longest: int, value: int) -> Tensor:
     return F.pad(part, (*(0, 0) * (part.ndim - 2), 0, missing), value=value)
 
 
-def _fixed(task: Task, config: Training, examples: int, seeds: Seeds) -> Iterator[Batch]:
+def _fixed(task: Task, config: Training, seeds: Seeds) -> Iterator[Batch]:
     """Batches from `examples` sequences whose lengths are uniform on the trained ones.
 
     A step draws one of the sequences, then as many of its length as there are, up to a batch: so
     each sequence is seen equally often, in the long run.
     """
     low, high = trained_lengths(task, config)
+    examples = int(config.examples)
     drawn = torch.randint(low, high + 1, (examples,), generator=seeds.generator("data", "lengths"))
     counts = torch.bincount(drawn).tolist()
     pools = {

@@ -106,8 +106,9 @@ def score(model: nn.Module, task: Task, work: Work) -> list[Measured]:
     trained = validation_lengths(*trained_lengths(task, work.config.training))
     for split, lengths in (("validation", trained), ("test", settings.test_lengths)):
         sets = FixedSets(task, split, work.seeds, settings.examples, settings.batch_size)
-        looks = work.between_batches, settings.position_draws
-        found += evaluate(model, sets, lengths, work.device, *looks)
+        found += evaluate(
+            model, sets, lengths, work.device, work.between_batches, settings.position_draws
+        )
     return found
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from registry.choices import Choice, MaskExpression
@@ -54,20 +53,15 @@ def foreign_sources(config: RunConfig) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True)
-class _Named:
-    """A part or function that a config names; `module` is None for a class without a file."""
-
-    component: Component
-    module: Module | None
-    ours: bool
+_Named = tuple[Component, Module | None, bool]
+"""A part or function of a config, its module if it has a file, and whether it ships with us."""
 
 
 def _sources(config: RunConfig) -> Iterator[tuple[Component, bool]]:
     """Everything that counts, each with whether it ships with the sandbox."""
     named = [*_parts_of(config), *_functions_of(config)]
-    yield from ((one.component, one.ours) for one in named)
-    roots = {one.module for one in named if one.module is not None}
+    yield from ((component, ours) for component, _, ours in named)
+    roots = {module for _, module, _ in named if module is not None}
     files: dict[Path, str] = {}
     for root in (*roots, *([] if config.perform else [find(ENTRY)])):
         files |= closure(root, BESIDE)
@@ -100,7 +94,7 @@ def _chosen(kind: str, chosen: object) -> Iterator[_Named]:
         part = registry_of(kind)[name]
         module = module_of(part)
         source = hash_of_file(module.file) if module else hash_of_class(part)
-        yield _Named(Component(kind, name, origin(part), source), module, is_ours(part))
+        yield Component(kind, name, origin(part), source), module, is_ours(part)
     for inner in chosen.options().values():
         yield from _chosen(kind, inner)
 
@@ -110,4 +104,4 @@ def _functions_of(config: RunConfig) -> Iterator[_Named]:
         if chosen is not None:
             module = references.source_of(chosen.name)
             component = Component(kind, chosen.name, chosen.name, hash_of_file(module.file))
-            yield _Named(component, module, is_ours(module.name))
+            yield component, module, is_ours(module.name)

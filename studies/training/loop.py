@@ -1,7 +1,6 @@
 """Training: one length a batch, stopped at the first number that is lost."""
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from studies.probes.probe import LAYER
 from studies.scoring import Point, batch_loss, hooked
 from studies.seeds import Seeds
 from studies.tasks.task import Task
@@ -153,9 +153,6 @@ def finite(loss: Tensor, step: int, where: Callable[[], str] = lambda: "") -> fl
     if not math.isfinite(value):
         raise DivergedError(f"step {step}: the loss is not finite ({value}){where()}")
     return value
-
-
-LAYER = re.compile(r"(?:^|\.)blocks\.(\d+)\b")
 
 
 def first_nonfinite_module(model: nn.Module, run: Callable[[], object]) -> str | None:

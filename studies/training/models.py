@@ -7,7 +7,7 @@ from registry.build import build_encoder
 from registry.errors import Problem
 from studies.errors import BrokenModelError
 from studies.seeds import Seeds
-from studies.training import references
+from studies.training.references import function_of
 from studies.training.settings import RunConfig, task_of
 
 
@@ -22,7 +22,7 @@ def build_model(config: RunConfig, seeds: Seeds) -> nn.Module:
         assert config.encoder is not None, "a run has an encoder or a model"
         return build_encoder(config.encoder, seed=seed)
     task = task_of(config.task)
-    build = references.function_of(config.model.name)
+    build = function_of(config.model.name)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = build(task.vocab_size, task.n_classes * task.answers, **config.model.options())

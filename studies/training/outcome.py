@@ -2,16 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch import nn
 
 from studies.scoring import Measured, Point
 from studies.seeds import Seeds
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
-
-    from studies.training.settings import RunConfig
+from studies.training.settings import RunConfig
 
 
 @dataclass(frozen=True)
@@ -23,9 +21,9 @@ class Work:
     few seconds of any other work.
     """
 
-    config: "RunConfig"
+    config: RunConfig
     replicate: int
-    device: "torch.device"
+    device: torch.device
     after_step: Callable[[], None] = lambda: None
     between_batches: Callable[[], None] = lambda: None
 
@@ -52,7 +50,7 @@ class Outcome:
     peak_bytes: int | None = None
     parameters: int | None = None
     provenance: dict[str, Any] = field(default_factory=dict[str, Any])
-    model: "nn.Module | None" = field(default=None, repr=False)
+    model: nn.Module | None = field(default=None, repr=False)
 
     def columns(self) -> dict[str, Any]:
         """What is stored of it."""

@@ -141,7 +141,7 @@ def put_into(model: nn.Module, content: bytes, run: "Run") -> None:
         # safetensors gives its metadata back in any order.
         ordered = {name: marks[name] for name in own if name in marks} | marks
         raise ModelError(
-            f"these are not the weights of run {run.id} ({_told(own)}), but of {_told(ordered)}"
+            f"these are not the weights of run {run.id} ({_named(own)}), but of {_named(ordered)}"
         )
     try:
         model.load_state_dict(tensors)
@@ -161,7 +161,7 @@ def _marks_in(content: bytes) -> dict[str, str]:
     return header.get("__metadata__", {})
 
 
-def _told(marks: dict[str, str]) -> str:
+def _named(marks: dict[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in marks.items()) or "a file without a name"
 
 

@@ -31,8 +31,7 @@ from store.ledger import Ledger
 from store.results import Results
 from studies.analysis.gather import results_of
 from studies.analysis.results import Arm, StudyResults, Task
-from studies.analysis.search import best, is_settled, points
-from studies.analysis.summaries import overall
+from studies.analysis.summaries import best, is_settled, overall, points
 from studies.analysis.verdicts import verdicts
 from studies.execution.scheduler import Scheduler
 from studies.execution.trials import Trials

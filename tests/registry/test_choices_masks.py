@@ -64,45 +64,44 @@ def test_backends_can_tell_a_simple_mask_by_its_class(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    "value",
     [
-        ("dense", "dense is made of a tensor, so it goes to the call, not into a config"),
-        ("causal & documents", "documents is made of a tensor"),
-        ({"name": "padding", "lengths": [1, 2]}, "padding is made of a tensor"),
-        ("causal &", "not an expression (invalid syntax)"),
-        ("", "not an expression"),
-        ("causal & cusal", "no mask is named 'cusal'; did you mean 'causal'?"),
-        ("causal + full", "'causal + full' is not part of a mask"),
-        ("causal and full", "'causal and full' is not part of a mask"),
-        ("not causal", "'not causal' is not part of a mask"),
-        ("prefix(2) & causal", "options are said by name: prefix(length=2); a mask expression"),
-        ("window(2, right=1)", "options are said by name: window(radius=2, right=1); "),
-        ("windw(2)", "no mask is named 'windw'; did you mean 'window'?"),
-        ("causal && full", "by &, | and ~ (never by words or by &&), such as"),
-        ("Causal() & full", "no mask is named 'Causal'; did you mean 'causal'?"),
-        ("window.x(radius=2)", "is not part of a mask"),
-        ("__import__('os')", "no mask is named '__import__'"),
-        ("1", "'1' is not part of a mask"),
-        ("window(radius=causal)", "options are plain values"),
-        ("window(radius={[]: 1})", "options are plain values"),
-        ("window(radius=1, radius=2)", "each option is said once"),
-        ("window(**{'radius': 1})", "each option is said once"),
-        ("window(name='full')", "each option is said once"),
-        ("window(radius='2')", "input should be a valid integer; got '2'"),
-        ("window(radus=2)", "did you mean 'radius'?"),
-        ("window()", "a window has either a radius or sides"),
-        ("~window(radius=-1)", "radius is a whole number of at least 0; got radius=-1"),
-        ("prefix", "length: this key is required"),
-        ({"name": "causal & full", "x": 1}, "unknown key 'x'"),
-        ({"name": "causal", "align": "middle"}, "align"),
+        "dense",
+        "causal & documents",
+        {"name": "padding", "lengths": [1, 2]},
+        "causal &",
+        "",
+        "causal & cusal",
+        "causal + full",
+        "causal and full",
+        "not causal",
+        "prefix(2) & causal",
+        "window(2, right=1)",
+        "windw(2)",
+        "causal && full",
+        "Causal() & full",
+        "window.x(radius=2)",
+        "__import__('os')",
+        "1",
+        "window(radius=causal)",
+        "window(radius={[]: 1})",
+        "window(radius=1, radius=2)",
+        "window(**{'radius': 1})",
+        "window(name='full')",
+        "window(radius='2')",
+        "window(radus=2)",
+        "window()",
+        "~window(radius=-1)",
+        "prefix",
+        {"name": "causal & full", "x": 1},
+        {"name": "causal", "align": "middle"},
     ],
 )
-def test_what_is_no_mask_is_one_problem_under_the_key_mask(value: Any, said: str) -> None:
-    with pytest.raises(ConfigError) as caught:
+def test_what_is_no_mask_is_one_problem_under_the_key_mask(messages: Messages, value: Any) -> None:
+    with messages.raises(ConfigError) as caught:
         EncoderConfig(mask=value)
     (problem,) = caught.value.problems
     assert problem.key.split(".")[0] == "mask"
-    assert said in str(problem)
 
 
 def test_the_message_shows_what_an_expression_may_say(messages: Messages) -> None:

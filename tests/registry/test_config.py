@@ -27,20 +27,22 @@ def only(**data: Any) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("data", "key", "said"),
+    ("data", "key"),
     [
-        ({"n_head": 4}, "n_head", "did you mean 'n_heads'"),
-        ({"self": 4}, "self", "unknown key 'self'"),
-        ({"position": {"name": "rope", "thet": 1.0}}, "position.thet", "did you mean 'theta'"),
-        ({"position": {"name": "none", "theta": 1.0}}, "position.theta", "Allowed: name"),
-        ({"dropout": {"embeding": 0.1}}, "dropout.embeding", "did you mean 'embedding'"),
-        ({"learning_rate": 0.1}, "learning_rate", "unknown key"),
+        ({"n_head": 4}, "n_head"),
+        ({"self": 4}, "self"),
+        ({"position": {"name": "rope", "thet": 1.0}}, "position.thet"),
+        ({"position": {"name": "none", "theta": 1.0}}, "position.theta"),
+        ({"dropout": {"embeding": 0.1}}, "dropout.embeding"),
+        ({"learning_rate": 0.1}, "learning_rate"),
     ],
 )
-def test_an_unknown_key_is_told_with_its_place(data: dict[str, Any], key: str, said: str) -> None:
+def test_an_unknown_key_is_told_with_its_place(
+    messages: Messages, data: dict[str, Any], key: str
+) -> None:
     found, message = only(**data)
     assert found == key
-    assert said in message
+    messages(message)
 
 
 @pytest.mark.parametrize("value", ["4", 4.0, 4.5, True, None, [4], {"a": 4}])
@@ -123,17 +125,19 @@ def test_rotary_positions_refuse_an_odd_width_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "said"),
+    ("kind", "value"),
     [
-        ("position", {"name": "learned", "max_length": 0}, "max_length must be at least 1"),
-        ("feedforward", {"name": "relu", "d_ff": 0}, "d_ff must be at least 1"),
-        ("position", {"name": "rope", "theta": 0}, "theta must be positive"),
+        ("position", {"name": "learned", "max_length": 0}),
+        ("feedforward", {"name": "relu", "d_ff": 0}),
+        ("position", {"name": "rope", "theta": 0}),
     ],
 )
-def test_what_a_part_refuses_is_told_under_its_key(kind: str, value: Any, said: str) -> None:
+def test_what_a_part_refuses_is_told_under_its_key(
+    messages: Messages, kind: str, value: Any
+) -> None:
     key, message = only(**{kind: value})
     assert key == kind
-    assert said in message
+    messages(message)
 
 
 def test_a_pad_id_is_a_token_id() -> None:
@@ -207,25 +211,24 @@ def test_a_number_in_yaml_is_a_number(tmp_path: Path, text: str, theta: float) -
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ("bias: no", "bias: input should be a valid boolean; got 'no'"),
-        ("d_model: 8\nd_model: 16", "d_model"),
-        ("d_model: [8", "not valid YAML"),
-        ("- d_model", "expected a mapping; got ['d_model']"),
-        ("just text", "expected a mapping; got 'just text'"),
-        ("1: 2", "keys are text; got 1"),
-        ("d_modl: 8", "d_modl: unknown key 'd_modl'; did you mean 'd_model'?"),
+        "bias: no",
+        "d_model: 8\nd_model: 16",
+        "d_model: [8",
+        "- d_model",
+        "just text",
+        "1: 2",
+        "d_modl: 8",
     ],
 )
 def test_what_is_wrong_in_a_file_is_told_with_the_file(
-    tmp_path: Path, text: str, said: str
+    messages: Messages, tmp_path: Path, text: str
 ) -> None:
     file = write(tmp_path, text)
-    with pytest.raises(ConfigError) as caught:
+    with messages.raises(ConfigError) as caught:
         encoder_config(file)
     assert str(caught.value).startswith(str(file))
-    assert said in str(caught.value)
 
 
 def test_a_file_that_cannot_be_read_is_told(messages: Messages, tmp_path: Path) -> None:

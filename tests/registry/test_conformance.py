@@ -307,22 +307,22 @@ def test_quick_leaves_out_what_takes_seconds(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    "words",
     [
-        (["roep"], "no part is named 'roep'; did you mean 'rope'"),
-        (["roep", "--kind", "position"], "no position is named 'roep'"),
-        (["rope", "--kind", "norm"], "no norm is named 'rope'"),
-        (["rope", "--only", "declared_order"], "did you mean 'declared_order_is_true'"),
-        (["xavier", "--only", "it_learns"], "no promise of an initializer is named 'it_learns'"),
-        (["missing.py"], "missing.py: no such file"),
-        (["registry.errors"], "registry.errors defines no class with a name that extends"),
-        (["--kind", "positon"], "no kind is named 'positon'; did you mean 'position'"),
+        ["roep"],
+        ["roep", "--kind", "position"],
+        ["rope", "--kind", "norm"],
+        ["rope", "--only", "declared_order"],
+        ["xavier", "--only", "it_learns"],
+        ["missing.py"],
+        ["registry.errors"],
+        ["--kind", "positon"],
     ],
 )
-def test_a_wrong_word_is_exit_code_2(run: Run, words: list[str], said: str) -> None:
+def test_a_wrong_word_is_exit_code_2(messages: Messages, run: Run, words: list[str]) -> None:
     code, out, err = run(*words)
     assert (code, out) == (2, "")
-    assert said in err
+    messages(err)
 
 
 def test_a_name_of_several_kinds_asks_for_one(run: Run) -> None:

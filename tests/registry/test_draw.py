@@ -9,6 +9,7 @@ import pytest
 
 from registry.cli import main
 from registry.draw import COLOURS, MAY_NOT, layers_of, svg
+from tests.messages import Messages
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
@@ -138,24 +139,16 @@ def test_the_command_draws_more_keys_than_queries(
     assert picture == [[COLOURS[0]] * 3 + [MAY_NOT], [COLOURS[0]] * 4]
     capsys.readouterr()
     assert command("draw", "causal", "--size", "2", "--keys", "4") == 2
-    assert (
-        "mask: a causal mask over 2 queries and 4 keys needs an alignm" in capsys.readouterr().err
-    )
+    assert "2 queries and 4 keys" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("file", "said"),
-    [
-        ("mask.png", "out: pictures are SVG, in a file named .svg; got "),
-        ("missing/mask.svg", "out: cannot be written (No such file or directory)"),
-    ],
-)
+@pytest.mark.parametrize("file", ["mask.png", "missing/mask.svg"])
 def test_a_file_that_cannot_be_drawn_into_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str, said: str
+    messages: Messages, tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str
 ) -> None:
     assert command("draw", "causal", "--out", str(tmp_path / file)) == 2
     shown = capsys.readouterr()
-    assert said in shown.err
+    messages(shown.err)
     assert shown.out == ""
     assert not list(tmp_path.iterdir())
 

@@ -13,12 +13,14 @@ from registry.cli import main
 from registry.config import EncoderConfig
 from registry.inspect import explain
 from registry.yaml_file import parse_mapping
+from tests.messages import Messages
 
 Output = pytest.CaptureFixture[str]
 
 MINE = """
 from registry import register
 from variants.positions import Position
+from tests.messages import Messages
 
 @register
 class Mine(Position):
@@ -189,24 +191,24 @@ def test_settings_reach_the_options_of_a_part_left_at_its_default(
 
 
 @pytest.mark.parametrize(
-    ("text", "words", "said"),
+    ("text", "words"),
     [
-        ("d_modl: 3", [], "config.yaml:1:1: d_modl: unknown key 'd_modl'; did you mean 'd_model'?"),
-        ("encoder: {d_modl: 3}", [], "config.yaml:1:11: encoder.d_modl: unknown key"),
-        ("encoder: {}\nd_model: 3", [], "config.yaml:2:1: d_model: belongs under encoder"),
-        ("encoder: 3", [], "encoder: expected a mapping; got 3"),
-        ("{}", ["--set", "d_model"], "expected dotted.key=value; got 'd_model'"),
-        ("{}", ["--set", "=3"], "expected dotted.key=value; got '=3'"),
-        ("{}", ["--set", "d_model=[1"], "not valid YAML"),
-        ("{}", ["--set", "d_model.x=1"], "d_model"),
-        ("d_model: 3", ["--set", "d_model.x=1"], "inside 'd_model', which is the plain value 3"),
-        ("position: {name: learned, max_length: 4}", [], "max_length=4"),
+        ("d_modl: 3", []),
+        ("encoder: {d_modl: 3}", []),
+        ("encoder: {}\nd_model: 3", []),
+        ("encoder: 3", []),
+        ("{}", ["--set", "d_model"]),
+        ("{}", ["--set", "=3"]),
+        ("{}", ["--set", "d_model=[1"]),
+        ("{}", ["--set", "d_model.x=1"]),
+        ("d_model: 3", ["--set", "d_model.x=1"]),
+        ("position: {name: learned, max_length: 4}", []),
     ],
 )
 def test_explain_refuses_what_is_wrong(
-    capsys: Output, tmp_path: Path, text: str, words: list[str], said: str
+    messages: Messages, capsys: Output, tmp_path: Path, text: str, words: list[str]
 ) -> None:
-    assert said in refused(capsys, "explain", config(tmp_path, text), *words)
+    messages(refused(capsys, "explain", config(tmp_path, text), *words))
 
 
 def test_every_problem_is_printed(capsys: Output, tmp_path: Path) -> None:

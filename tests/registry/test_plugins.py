@@ -83,24 +83,26 @@ def test_a_file_may_come_by_path_and_by_module_name(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ("\n\nvalue = 1 / 0", "line 3: ZeroDivisionError: division by zero"),
-        ("def f():\n    raise KeyError('x')\nf()", "line 2: KeyError: 'x'"),
-        ("\ndef f(:\n", "line 2: SyntaxError: "),
-        ("import no_such_module", "line 1: ModuleNotFoundError: No module named 'no_such_module'"),
-        ("raise SystemExit(0)", "line 1: SystemExit: 0"),
-        (MINE.replace('"mine"', '"rope"'), "line 5: DuplicateNameError: two classes claim"),
-        (MINE.replace("name =", "nome ="), "line 5: TypeError: a registered class says its name"),
+        "\n\nvalue = 1 / 0",
+        "def f():\n    raise KeyError('x')\nf()",
+        "\ndef f(:\n",
+        "import no_such_module",
+        "raise SystemExit(0)",
+        MINE.replace('"mine"', '"rope"'),
+        MINE.replace("name =", "nome ="),
     ],
 )
-def test_a_failure_is_told_with_file_line_and_error(tmp_path: Path, text: str, said: str) -> None:
+def test_a_failure_is_told_with_file_line_and_error(
+    messages: Messages, tmp_path: Path, text: str
+) -> None:
     file = write(tmp_path, text)
-    with pytest.raises(ConfigError) as caught:
+    with messages.raises(ConfigError) as caught:
         load(str(file))
     (problem,) = caught.value.problems
     assert problem.key == "import"
-    assert f"{file}, {said}" in problem.rule
+    assert f"{file}, line " in problem.rule
     assert caught.value.__cause__ is not None
 
 
@@ -113,20 +115,10 @@ def test_a_file_that_failed_can_be_mended_and_imported(tmp_path: Path) -> None:
     assert "mine" in registry.positions
 
 
-@pytest.mark.parametrize(
-    ("spec", "said"),
-    [
-        ("missing.py", "missing.py: no such file"),
-        ("no_such_module", "no module named 'no_such_module'"),
-        ("variants.no_such", "no module named 'variants.no_such'"),
-        ("a b", "no module named 'a b'"),
-        ("", "Empty module name"),
-    ],
-)
-def test_what_does_not_exist_is_told(spec: str, said: str) -> None:
-    with pytest.raises(ConfigError) as caught:
+@pytest.mark.parametrize("spec", ["missing.py", "no_such_module", "variants.no_such", "a b", ""])
+def test_what_does_not_exist_is_refused(messages: Messages, spec: str) -> None:
+    with messages.raises(ConfigError):
         load(spec)
-    assert said in str(caught.value)
 
 
 def test_a_bare_folder_registers_nothing_and_is_refused(

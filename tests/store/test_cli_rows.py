@@ -13,6 +13,7 @@ from store import Ledger
 from store.__main__ import command_line
 from store.output import telling
 from store.records import PlannedRun
+from tests.messages import Messages
 
 MakeRun = Callable[..., PlannedRun]
 ROOT = Path(__file__).resolve().parents[2]
@@ -141,28 +142,28 @@ def test_show_prints_all_of_a_run(filled: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    "words",
     [
-        (["show", "99"], "no run has the id 99; the ids are 1 to 3"),
-        (["show", "1", "--format", "csv"], "show has no format 'csv'"),
-        (["runs", "--format", "yaml"], "no format is named 'yaml'"),
-        (["runs", "--study", "raech"], "no study is named 'raech'; did you mean 'reach'?"),
-        (["runs", "--arm", "ropee"], "no arm is named 'ropee'; did you mean 'rope'?"),
-        (["runs", "--task", "kopy"], "no task is named 'kopy'; did you mean 'copy'?"),
-        (["runs", "--phase", "test"], "no phase is named 'test'"),
-        (["runs", "--sort", "sede"], "there is no column 'sede' to sort by; did you mean 'seed'?"),
-        (["runs", "--sort", "config"], "there is no column 'config' to sort by"),
-        (["runs", "--limit", "-1"], "--limit must not be negative; got -1"),
-        (["scores", "--where", "lenth > 3"], "did you mean 'length'?"),
-        (["scores", "--where", "("], "allowed are names"),
-        (["scores", "--where", "1 == 1; DROP TABLE es_runs"], "allowed are names"),
+        ["show", "99"],
+        ["show", "1", "--format", "csv"],
+        ["runs", "--format", "yaml"],
+        ["runs", "--study", "raech"],
+        ["runs", "--arm", "ropee"],
+        ["runs", "--task", "kopy"],
+        ["runs", "--phase", "test"],
+        ["runs", "--sort", "sede"],
+        ["runs", "--sort", "config"],
+        ["runs", "--limit", "-1"],
+        ["scores", "--where", "lenth > 3"],
+        ["scores", "--where", "("],
+        ["scores", "--where", "1 == 1; DROP TABLE es_runs"],
     ],
 )
-def test_bad_input_is_one_line_on_stderr(filled: str, words: list[str], message: str) -> None:
+def test_bad_input_is_one_line_on_stderr(messages: Messages, filled: str, words: list[str]) -> None:
     result = call(*words, "--storage", filled)
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert message in result.stderr
+    messages(result.stderr)
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1
 
@@ -197,9 +198,11 @@ def test_an_upgrade_makes_no_file(tmp_path: Path) -> None:
     assert not (tmp_path / "none.db").exists()
 
 
-def test_an_empty_database_has_no_runs_to_show(ledger: Ledger, url: str) -> None:
+def test_an_empty_database_has_no_runs_to_show(
+    messages: Messages, ledger: Ledger, url: str
+) -> None:
     result = call("show", "1", "--storage", url)
-    assert "no run has the id 1; there are no runs" in result.stderr
+    messages(result.stderr)
 
 
 def test_a_table_leaves_out_what_task_and_arm_tell_already() -> None:

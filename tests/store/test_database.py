@@ -12,7 +12,9 @@ import pytest
 from sqlalchemy import text
 
 from store import Ledger, Results, StoreError, make_engine
+from store.database import exists
 from store.records import PlannedRun
+from tests.messages import Messages
 from tests.store.ordinary_user import ordinary_user, shared_folder
 
 MakeRun = Callable[..., PlannedRun]
@@ -124,25 +126,27 @@ def test_an_empty_file_holds_no_tables_but_can(url: str, path: Path) -> None:
     path.touch()
     with pytest.raises(StoreError, match="holds no encoder-sandbox tables"):
         Results(url)
+    assert not exists(url)
     Ledger.create(url).close()
+    assert exists(url)
     assert len(Results(url).runs()) == 0
 
 
 @pytest.mark.parametrize(
-    ("bad", "message"),
+    "bad",
     [
-        ("sandbox.db", "'sandbox.db' is not a database URL; write one like sqlite:///sandbox.db"),
-        ("", "'' is not a database URL"),
-        ("nosuch://host/name", "is not a database URL"),
-        ("mysql://host/name", "only sqlite and postgresql databases"),
-        ("sqlite://", "a database in memory cannot be shared"),
-        ("sqlite:///:memory:", "a database in memory cannot be shared"),
-        ("sqlite:///file:a.db?uri=true", "is a SQLite file URI"),
+        "sandbox.db",
+        "",
+        "nosuch://host/name",
+        "mysql://host/name",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "sqlite:///file:a.db?uri=true",
     ],
 )
-def test_bad_urls_are_refused(bad: str, message: str) -> None:
+def test_bad_urls_are_refused(messages: Messages, bad: str) -> None:
     for make in (Results, Ledger.create, Ledger.open):
-        with pytest.raises(StoreError, match=message):
+        with messages.raises(StoreError):
             make(bad)
 
 

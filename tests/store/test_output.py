@@ -17,6 +17,7 @@ from store import Ledger
 from store.__main__ import command_line
 from store.output import Table, fit, print_table, write
 from store.records import PlannedRun
+from tests.messages import Messages
 
 ROWS: list[dict[str, Any]] = [
     {"id": 1, "arm": "rope", "reason": "x" * 50, "value": 0.125, "steps": 10},
@@ -135,24 +136,22 @@ def test_csv_and_json_give_every_digit(filled: str, tmp_path: Path) -> None:
     assert rows[0]["seed"] == 2**62
 
 
-@pytest.mark.parametrize(
-    ("value", "named"), [("1e400", "inf"), ("-1e400", "-inf"), ("x'00ff'", "b'\\x00\\xff'")]
-)
+@pytest.mark.parametrize("value", ["1e400", "-1e400", "x'00ff'"])
 def test_what_has_no_form_in_json_is_told(
-    filled: str, tmp_path: Path, value: str, named: str
+    messages: Messages, filled: str, tmp_path: Path, value: str
 ) -> None:
     target = tmp_path / "odd.json"
     query = ["sql", f"select 1 as one, {value} as odd", "--storage", filled]
     result = call(*query, "--out", str(target))
     assert result.exit_code == 2
-    assert f"column 'odd' holds {named}, which has no form in JSON" in result.stderr
+    messages(result.stderr)
     assert list(tmp_path.glob("*odd*")) == []
     assert call(*query, "--format", "csv").exit_code == 0
 
 
 @pytest.mark.parametrize("name", ["kept.csv", "kept.json", "kept.md", "kept.parquet", "kept.txt"])
 def test_a_file_is_replaced_when_that_is_asked_alone(
-    filled: str, tmp_path: Path, name: str
+    messages: Messages, filled: str, tmp_path: Path, name: str
 ) -> None:
     target = tmp_path / name
     target.write_text("precious")
@@ -161,7 +160,7 @@ def test_a_file_is_replaced_when_that_is_asked_alone(
     refused = call(*words)
 
     assert refused.exit_code == 2
-    assert f"{target} exists; name a new file, or replace it with --overwrite" in refused.stderr
+    messages(refused.stderr)
     assert target.read_text() == "precious"
     replaced = call(*words, "--overwrite")
     assert (replaced.exit_code, replaced.stderr) == (0, f"2 rows are in {target}\n")
@@ -198,18 +197,22 @@ def test_a_link_to_nowhere_is_a_file_that_is_there(filled: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    "words",
     [
-        (["--out", "x.xlsx"], "no format has the suffix '.xlsx'"),
-        (["--out", "x"], "no format has the suffix ''"),
-        (["--format", "parquet"], "parquet is not for a terminal; name a file with --out"),
-        (["--out", "none/x.csv"], "none/x.csv cannot be written: No such file or directory"),
+        ["--out", "x.xlsx"],
+        ["--out", "x"],
+        ["--format", "parquet"],
+        ["--out", "none/x.csv"],
     ],
 )
 def test_a_file_that_cannot_be_written_is_told(
-    filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+    messages: Messages,
+    filled: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     result = call("scores", "--storage", filled, *words)
     assert result.exit_code == 2
-    assert message in result.stderr
+    messages(result.stderr)

@@ -94,21 +94,22 @@ def test_keywords_choose(filled: Results) -> None:
 
 
 @pytest.mark.parametrize(
-    ("match", "message"),
+    "match",
     [
-        ({"studdy": "reach"}, "results cannot be chosen by 'studdy'; did you mean 'study'?"),
-        ({"phase": "confrim"}, "no phase is named 'confrim'; did you mean 'confirm'?"),
-        ({"status": "finished"}, "no status is named 'finished'"),
-        ({"seed": "1"}, "seed cannot be '1'"),
-        ({"arm": 1}, "arm cannot be 1"),
-        ({"seed": 0.5}, "seed cannot be 0.5"),
+        {"studdy": "reach"},
+        {"phase": "confrim"},
+        {"status": "finished"},
+        {"seed": "1"},
+        {"arm": 1},
+        {"seed": 0.5},
     ],
 )
-def test_bad_keywords_are_refused(filled: Results, match: dict[str, Any], message: str) -> None:
+def test_bad_keywords_are_refused(
+    messages: Messages, filled: Results, match: dict[str, Any]
+) -> None:
     for query in (filled.runs, filled.scores, filled.curves):
-        with pytest.raises(StoreError) as caught:
+        with messages.raises(StoreError):
             query(**match)
-        assert message in str(caught.value)
 
 
 def test_a_run_has_the_fields_that_are_promised(filled: Results) -> None:

@@ -179,7 +179,8 @@ class MadeUp:
         folder: Where its database is made.
         draft: The study.
         skills: What came of the confirming seeds of each arm.
-        nlls: The validation nll of each arm at each learning rate, where it is tuned.
+        nlls: The validation nll of each arm at each learning rate, where it is tuned; None: the
+            run diverged.
         tuned: The skills of the tuning runs at each rate.
     """
 
@@ -188,7 +189,7 @@ class MadeUp:
         folder: Path,
         draft: Draft,
         skills: Mapping[str, Sequence[Outcome]],
-        nlls: Mapping[str, Mapping[float, float]] | None = None,
+        nlls: Mapping[str, Mapping[float, float | None]] | None = None,
         tuned: Mapping[float, Sequence[float]] | None = None,
     ) -> None:
         self.draft, self.plan = draft, resolve(draft)
@@ -198,8 +199,12 @@ class MadeUp:
         for cell, numbers in self.scheduler.tuning.items():
             while claim := self.ledger.claim("w", numbers):
                 rate = claim.run.config["training"]["learning_rate"]
+                value = (nlls or {})[cell.arm][rate]
+                if value is None:
+                    self.ledger.finish(claim, "diverged", reason="made up")
+                    continue
                 nll = {"split": "validation", "length": 16, "metric": "nll", "n": 1}
-                scores = [{**nll, "value": (nlls or {})[cell.arm][rate]}]
+                scores = [{**nll, "value": value}]
                 scores += _stored(claim.run, (tuned or {})[rate])
                 self.ledger.finish(claim, "done", scores=scores)
         self.scheduler.advance()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -234,6 +235,19 @@ def test_each_tuning_run_is_a_trial_of_its_arm(finished: tuple[Path, str]) -> No
 
 def results(folder: Path) -> Results:
     return Results(f"sqlite:///{folder / 'sandbox.db'}")
+
+
+def test_a_finished_study_is_whole_in_its_one_file(
+    finished: tuple[Path, str], tmp_path: Path
+) -> None:
+    """Even where only that file is copied, without SQLite's log beside it."""
+    folder, _ = finished
+    shutil.copyfile(folder / "sandbox.db", tmp_path / "sandbox.db")
+
+    there, copied = results(folder), results(tmp_path)
+
+    assert copied.counts() == there.counts()
+    assert len(copied.scores(phase="all")) == len(there.scores(phase="all")) > 0
 
 
 def test_runs_are_queried_by_what_varies(finished: tuple[Path, str]) -> None:

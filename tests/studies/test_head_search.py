@@ -31,7 +31,7 @@ def test_a_search_goes_on_where_it_was_and_does_nothing_twice(tmp_path: Path) ->
 
 def test_optuna_sees_each_point_of_a_search_once(tmp_path: Path) -> None:
 
-    from studies.analysis.search import Point
+    from studies.analysis.summaries import Point
     from studies.execution.trials import Trials
 
     url = f"sqlite:///{tmp_path / 'sandbox.db'}"

@@ -1,8 +1,10 @@
 """A study is read from its stored plan: no plug-in, no file and no folder of the call is needed."""
 
+import html
 import json
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from registry.registry import registry_of
 from store import Results
 from studies import extrapolation, head_search, link_ablation
 from studies.cli.app import app
+from studies.execution.preview import stored_runs
 from studies.experiment.load import Typed, load_draft
 from studies.experiment.plan import Plan, latest_plan
 from studies.experiment.resolve import resolve
@@ -22,6 +25,8 @@ from studies.experiment.study import Study
 from studies.experiment.study_file import read_study
 from studies.recipes import RECIPES
 from studies.report.findings import findings_of
+from studies.report.overview import entries
+from studies.report.page import html_page, markdown_page
 from studies.training.settings import RunConfig, check_run
 from tests.studies.made_up import FAR, NEAR, MadeUp, plan
 from tests.studies.made_up import draft as draft_of
@@ -101,6 +106,53 @@ def test_what_is_read_back_is_what_was_planned(stored: MadeUp) -> None:
     assert [(one.hypothesis.name, one.status) for one in told.verdicts] == [
         ("further", "supported")
     ]
+
+
+def test_a_report_says_so_where_code_has_changed_since_a_run(tmp_path: Path) -> None:
+    made = MadeUp(tmp_path, draft_of(5), {"rope": FAR, "learned": NEAR})
+    other = {
+        code: tuple(
+            replace(part, source_hash="new") if part.name == "rope" else part for part in parts
+        )
+        for code, parts in made.plan.code.items()
+    }
+    later = replace(made.plan, code=other)
+
+    found = findings_of(later, made.url)
+
+    assert findings_of(made.plan, made.url).notes == []
+    [note] = found.notes
+    assert note == "The code of arm 'rope' changed after 5 of its runs (first: run 1)."
+    assert note in markdown_page(found, {})
+    assert note in html.unescape(html_page(found)[0])
+
+
+def test_an_arm_that_diverged_at_every_setting_is_a_failure_and_leaves_nothing_to_do(
+    tmp_path: Path,
+) -> None:
+    made = MadeUp(
+        tmp_path,
+        draft_of(2, learning_rates=[0.01, 0.1], hypotheses=[]),
+        {"learned": NEAR[:2]},
+        nlls={"rope": {0.01: None, 0.1: None}, "learned": {0.01: 0.2, 0.1: 0.4}},
+        tuned=dict.fromkeys((0.01, 0.1), NEAR[0]),
+    )
+    [entry] = entries([made.url])
+
+    assert entry.expected == 2
+    assert "Unfinished" not in entry.basis
+    stored = stored_runs(made.plan, made.url)
+    assert [stored[made.plan.cell("shift", arm)] for arm in ("rope", "learned")] == [(2, 2), (4, 4)]
+    page = markdown_page(findings_of(made.plan, made.url), {})
+    assert "- shift, rope, tuning: no result, training diverged at every setting" in page
+
+
+def test_the_command_of_a_report_is_that_of_its_plan(stored: MadeUp) -> None:
+    typed = replace(stored.plan, command="python -m studies.run mine.yaml --arms mine,rope")
+
+    assert typed == stored.plan
+    assert findings_of(typed, stored.url).command == typed.command
+    assert Plan.from_data(typed.to_data()).command == typed.command
 
 
 SMOKE = [extrapolation.STUDY, head_search.STUDY, link_ablation.STUDY]

@@ -101,7 +101,7 @@ def ends(index: TokenIndex) -> TokenIndex:
 
 
 def lengths(index: TokenIndex) -> TokenIndex:
-    """How many tokens the sequence of each token has, told by the index at its end."""
+    """How many tokens the sequence of each token has, by the index at its end."""
     return index.gather(1, ends(index)) + 1
 
 

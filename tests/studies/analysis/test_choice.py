@@ -3,7 +3,7 @@
 from typing import Any
 
 from store.records import Choice, Score
-from studies.analysis.choice import (
+from studies.analysis.gather import (
     CHOSEN,
     NEAR,
     ORACLE,
@@ -62,7 +62,7 @@ def test_a_setting_is_the_mean_of_its_tuning_seeds() -> None:
 
     found = alternatives(choice(LOW, seeds=2), [32], scores)
 
-    assert [(one.mean, one.roles) for one in found] == [(0.5, (CHOSEN,)), (0.6, (ORACLE,))]
+    assert [(one.skills[32], one.roles) for one in found] == [(0.5, (CHOSEN,)), (0.6, (ORACLE,))]
     assert str(found[1]) == (
         "learning_rate 0.003: best on the test lengths (an oracle, used for no verdict); skill "
         "0.60 at 32"

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from studies.analysis.contrasts import contrast
-from studies.analysis.factorial import Cells, crossed
+from studies.analysis.contrasts import Cells, contrast, crossed
 
 
 def cells(

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from studies.analysis.contrasts import contrast
-from studies.analysis.power import MOST, fewest, seeds_needed
+from studies.analysis.contrasts import MOST, contrast, fewest, seeds_needed
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from studies.analysis.printing import print_answer, print_verdicts
-from studies.analysis.sentences import answer, arm_sentence
+from studies.analysis.sentences import arm_sentence, claims, reaches
 from studies.report.findings import findings_of
 from studies.training.settings import task_of
 from tests.studies.made_up import CASES, FAR, MadeUp, case, draft, plan
@@ -62,9 +62,10 @@ def test_the_verdict_and_the_report_say_what_is_true_of_the_data(tmp_path: Path,
 
     assert SAID[name] in printed(made)
     told = findings_of(made.plan, made.url)
-    first, second = answer(told.tasks, told.verdicts, told.lines)
-    assert first == f"Of 1 hypothesis fixed before the confirming runs: {FIRST[name]}."
-    assert second == SECOND[name]
+    assert (
+        claims(told.verdicts) == f"Of 1 hypothesis fixed before the confirming runs: {FIRST[name]}."
+    )
+    assert reaches(told.tasks, told.lines) == SECOND[name]
 
 
 def test_an_open_verdict_says_how_many_seeds_would_settle_it(tmp_path: Path) -> None:

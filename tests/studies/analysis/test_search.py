@@ -6,7 +6,7 @@ import pytest
 
 from registry import ConfigError
 from studies.analysis.results import Arm, StudyResults
-from studies.analysis.search import best, is_settled, points
+from studies.analysis.summaries import best, is_settled, points
 from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
 from studies.experiment.plan import Cell

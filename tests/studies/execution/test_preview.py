@@ -14,7 +14,7 @@ from studies.execution.scheduler import Scheduler
 from studies.execution.trials import Trials
 from studies.experiment.draft import Draft
 from studies.experiment.resolve import resolve
-from studies.report.provenance import differences
+from studies.report.findings import differences
 from studies.training.settings import Until
 from tests.studies.made_up import CLAIM, FAR, NEAR, MadeUp, draft
 from variants.positions.rope import RoPE

@@ -13,7 +13,6 @@ from store import Results
 from store.ledger import Ledger
 from store.source_code import hash_of_file
 from studies.analysis.gather import StoredRuns
-from studies.execution.running import changed
 from studies.execution.scheduler import Scheduler
 from studies.execution.trials import RATE, Trials
 from studies.experiment.draft import Draft
@@ -43,7 +42,7 @@ def changed_since(url: str) -> dict[str, list[int]]:
     """The stored runs of each arm whose source is another one now."""
     plan = resolve(Draft(STUDY, gather(QUICK, None, BRIEF)))
     with closing(Results(url)) as results:
-        return changed(plan, StoredRuns(plan, results))
+        return StoredRuns(plan, results).changed()
 
 
 def end(made: Scheduler, nlls: dict[float, float | str], name: str = "w") -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from store.ledger import Ledger
 from store.records import Claim, PlannedRun
-from studies.analysis.search import Point
+from studies.analysis.summaries import Point
 from studies.execution.trials import RATE, Trials, study_name
 
 RUNNING = optuna.trial.TrialState.RUNNING

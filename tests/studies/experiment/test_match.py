@@ -15,7 +15,7 @@ from studies.experiment.plan import Plan
 from studies.experiment.resolve import resolve
 from studies.experiment.study import Budget, Study
 from studies.experiment.validate import check_draft
-from studies.report.provenance import differences as changed
+from studies.report.findings import differences as changed
 from tests.messages import Messages
 
 D, WIDE = 16, 60

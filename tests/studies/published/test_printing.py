@@ -11,36 +11,44 @@ from store.aggregate import Interval
 from store.results import Results
 from studies.cli.named import published_app
 from studies.experiment.plan import latest_plan
-from studies.published.comparison import Ours, Pair
-from studies.published.printing import MARK, around, interval_text, number, paper, verdict
+from studies.published.comparison import (
+    MARK,
+    Ours,
+    Pair,
+    around,
+    interval_text,
+    number,
+    paper,
+    verdict,
+)
 from studies.published.table import Cell, load, names
 
 
 def test_a_number_that_was_not_verified_is_marked() -> None:
     cells = {(one.row, one.column): one for one in load("ruoss_2023").cells()}
-    assert paper(load("ruoss_2023"), cells["even_pairs", "alibi"]) == f"67.3{MARK}"
+    assert paper(cells["even_pairs", "alibi"]) == f"67.3{MARK}"
     read = load("haviv_2022")
-    assert not any(paper(read, one).endswith(MARK) for one in read.cells())
+    assert not any(paper(one).endswith(MARK) for one in read.cells())
 
 
 @pytest.mark.parametrize("name", names())
 def test_a_number_of_a_source_is_shown_with_all_its_digits(name: str) -> None:
     table = load(name)
     for cell in table.cells():
-        shown = paper(table, cell).removesuffix(MARK).partition(" ")[0]
+        shown = paper(cell).removesuffix(MARK).partition(" ")[0]
         assert float(shown) == (cell.lowest if cell.value is None else cell.value)
         if cell.spread is not None:
-            assert f"(sd {cell.spread:g})" in paper(table, cell)
+            assert f"(sd {cell.spread:g})" in paper(cell)
 
 
 def test_numbers_are_shown_with_what_the_source_prints_beside_them() -> None:
     table = load("peluche_2023")
-    shown = {one.column: paper(table, one) for one in table.cells()}
+    shown = {one.column: paper(one) for one in table.cells()}
     assert shown["sinusoidal"] == "0.945 to 1"
     assert shown["none"] == "0.08"
     cell = Cell(row="r", column="c", verified=True, value=0.5, spread=0.25)
-    assert paper(table, cell) == "0.5 (sd 0.25)"
-    assert paper(table, None) == "n/a"
+    assert paper(cell) == "0.5 (sd 0.25)"
+    assert paper(None) == "n/a"
     assert (number(None), number(12345.0), number(1 / 3)) == ("n/a", "12,345", "0.333")
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from studies.report.files import write_report
+from studies.report.files import shown_in, write_report, wrong_lines
 from studies.report.findings import Findings
-from studies.report.make import shown_in, wrong_lines
 from tests.studies.made_up import findings, further, task
 from tests.studies.report.test_files import JUDGED, LOSER, WINNER
 

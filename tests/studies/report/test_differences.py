@@ -1,6 +1,6 @@
 """What a report tells of the differences between arms."""
 
-from studies.report.provenance import differences, shared
+from studies.report.findings import differences, shared
 from tests.studies.made_up import plan
 
 

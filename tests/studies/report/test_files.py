@@ -10,16 +10,14 @@ import pytest
 from registry.registry import REGISTRIES
 from store.errors import StoreError
 from studies.analysis import Verdict
-from studies.analysis.choice import Tried
+from studies.analysis.gather import Tried
 from studies.experiment.hypothesis import Hypothesis
 from studies.experiment.resolve import cited
 from studies.experiment.study import Line
 from studies.report.files import write_report
-from studies.report.findings import Findings
-from studies.report.methods import latex_table, methods
+from studies.report.findings import Findings, known
 from studies.report.numbers import mismatches, read_numbers
-from studies.report.page import html_page, markdown_page
-from studies.report.provenance import known
+from studies.report.page import html_page, latex_table, markdown_page, methods
 from tests.studies.made_up import findings, further, task
 
 CLAIM = Hypothesis("further", "RoPE <b>reaches</b> further.", "rope", "learned", "shift", (32, 64))

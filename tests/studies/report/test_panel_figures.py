@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 
 from studies.analysis.results import Arm, Seed
-from studies.analysis.search import Point
-from studies.report.figures import figures
+from studies.analysis.summaries import Point
+from studies.report.figures import figures, final_skill, gradients, has_gradients
 from studies.report.findings import Findings, Front
 from studies.report.numbers import read_numbers
 from studies.report.page import html_page, markdown_page
-from studies.report.panel_figures import final_skill, gradients, has_gradients
 from tests.studies.made_up import findings, score, seed, task
 
 

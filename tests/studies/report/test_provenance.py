@@ -1,7 +1,7 @@
 """Where numbers come from is told from the runs."""
 
 from studies.analysis.results import Arm, StudyResults
-from studies.report.provenance import provenance
+from studies.report.findings import provenance
 from tests.studies.made_up import plan, seed, task
 
 
