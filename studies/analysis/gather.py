@@ -21,7 +21,7 @@ from studies.analysis.results import (
     Tried,
 )
 from studies.experiment.plan import Cell, Plan
-from studies.experiment.tune import Chosen, by_setting, choice_of, in_words, validation_nll
+from studies.experiment.tune import by_setting, in_words, undecided, validation_nll
 
 if TYPE_CHECKING:
     from store.records import Choice, PlannedRun, Run, Score
@@ -78,7 +78,7 @@ class StoredRuns:
             return None
         nlls = {one.id: validation_nll(self.scores[one.id]) for one in runs if one.status == "done"}
         tried = by_setting(settings, runs, seeds, nlls)
-        so_far = choice_of(cell, tried, Chosen(None, NOT_OVER), protocol.tie, protocol.ties)
+        so_far = undecided(cell, tried, protocol.tie, protocol.ties, NOT_OVER)
         return self._choices.get((cell.task, cell.arm, so_far.search), so_far)
 
     def final(self, cell: Cell) -> list["Run"]:

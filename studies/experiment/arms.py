@@ -7,7 +7,7 @@ from typing import Any
 
 from registry.errors import ConfigError, Problem, UnknownNameError
 from registry.yaml_file import parse_yaml
-from studies.experiment.overlays import merge, name_of, nested, read_each, refuse_other_roots
+from studies.experiment.overlays import name_of, nested, read_each, refuse_other_roots
 
 TIMES = " × "
 
@@ -102,9 +102,7 @@ def crossed(factors: Mapping[str, Mapping[str, Any]]) -> tuple[Arm, ...]:
     arms: list[Arm] = []
     for labels in product(*factors.values()):
         levels = dict(zip(factors, labels, strict=True))
-        overlay: dict[str, Any] = {}
-        for key, label in levels.items():
-            overlay = merge(overlay, nested({key: factors[key][label]}))
+        overlay = nested({key: factors[key][label] for key, label in levels.items()})
         arms.append(Arm(TIMES.join(labels), overlay=overlay, levels=levels))
     return tuple(arms)
 
@@ -124,7 +122,6 @@ def read_factors(given: Any) -> dict[str, dict[str, Any]]:
 
 
 def _factor_of(factor: tuple[Any, Any]) -> tuple[str, dict[str, Any]]:
-    """A factor with its levels, by label."""
     key, levels = factor
     refuse_other_roots({key: levels}, "")
     if isinstance(levels, Mapping):

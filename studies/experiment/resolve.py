@@ -13,7 +13,7 @@ from registry.registry import registry_of
 from studies.experiment.contrasts import beside, why_not_asked
 from studies.experiment.draft import Draft
 from studies.experiment.freeze import protocol_of
-from studies.experiment.match import Costs, costs_of, steps_of, tokens_of
+from studies.experiment.match import Costs, costs_of, tokens_of
 from studies.experiment.plan import (
     Cell,
     Criterion,
@@ -208,11 +208,10 @@ def _costs(config: RunConfig) -> Costs:
     try:
         return costs_of(config)
     except ConfigError as error:
-        return Costs(None, None, tokens_of(config), steps_of(config), str(error))
+        return Costs(None, None, tokens_of(config), config.training.steps, str(error))
 
 
 def _papers(draft: Draft) -> tuple[str, ...]:
-    """The papers that the parts and tasks of the study name, as arXiv numbers."""
     parts = {part for cell in draft.cells() for part in _classes(draft.config(cell))}
     return tuple(sorted({number for part in parts for number in cited(part.__doc__ or "")}))
 
