@@ -73,11 +73,10 @@ class StoredRuns:
         As long as tuning is not over there is no setting in it, but what was tried so far.
         """
         protocol, runs = self.plan.protocol, self.tuning(cell)
-        settings, seeds = [one.setting for one in self.plan[cell].tries], len(protocol.tuning_seeds)
-        if not runs or len(runs) < len(settings) * seeds:
+        if not runs or len(runs) < len(self.plan[cell].tries) * len(protocol.tuning_seeds):
             return None
         nlls = {one.id: validation_nll(self.scores[one.id]) for one in runs if one.status == "done"}
-        tried = by_setting(settings, runs, seeds, nlls)
+        tried = by_setting(self.plan, cell, runs, nlls)
         so_far = undecided(cell, tried, protocol.tie, protocol.ties, NOT_OVER)
         return self._choices.get((cell.task, cell.arm, so_far.search), so_far)
 

@@ -159,12 +159,11 @@ class Scheduler:
         numbers = [number for cell in cells for number in self.tuning[cell]]
         runs = {run.id: run for run in self.ledger.runs(numbers)}
         nlls = self._nlls([run.id for run in runs.values() if run.status == "done"])
-        found: dict[Cell, list[Tried]] = {}
-        for cell in cells:
-            settings = [one.setting for one in self.plan[cell].tries]
-            own, seeds = [runs[one] for one in self.tuning[cell]], self.plan.protocol.tuning_seeds
-            found[cell] = by_setting(settings, own, len(seeds), nlls) if own else []
-        return found
+        own = {cell: [runs[number] for number in self.tuning[cell]] for cell in cells}
+        return {
+            cell: by_setting(self.plan, cell, found, nlls) if found else []
+            for cell, found in own.items()
+        }
 
     def unfinished(self) -> bool:
         """Return whether runs of the plan remain to be done."""

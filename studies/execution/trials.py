@@ -145,9 +145,7 @@ class Trials:
         """Show the points of a search to Optuna's own tools, each once; the search reads none."""
         import optuna
 
-        study = optuna.create_study(
-            storage=self._storage, study_name=name, directions=directions, load_if_exists=True
-        )
+        study = self._study(name, directions)
         with warnings.catch_warnings():
             # A part with options is a mapping, which Optuna keeps as JSON, but with a warning.
             warnings.filterwarnings("ignore", message="Choices for a categorical distribution")
@@ -168,11 +166,13 @@ class Trials:
                         )
                     )
 
-    def _study(self, name: str) -> "optuna.Study":
+    def _study(
+        self, name: str, directions: "Sequence[Direction]" = ("minimize",)
+    ) -> "optuna.Study":
         import optuna
 
         return optuna.create_study(
-            storage=self._storage, study_name=name, direction="minimize", load_if_exists=True
+            storage=self._storage, study_name=name, directions=directions, load_if_exists=True
         )
 
 

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
 from registry.config import hash_of
 from store.records import Choice
-from studies.experiment.plan import Cell
+from studies.experiment.plan import Cell, Plan
 from studies.experiment.settings import Setting, Ties
 
 if TYPE_CHECKING:
@@ -50,16 +51,11 @@ def validation_nll(scores: Iterable[Any]) -> float | None:
 
 
 def by_setting(
-    settings: Sequence[Setting],
-    runs: Sequence["Run"],
-    seeds: int,
-    nlls: Mapping[int, float | None],
+    plan: Plan, cell: Cell, runs: Sequence["Run"], nlls: Mapping[int, float | None]
 ) -> list[Tried]:
-    """Tuning runs, planned setting by setting and each on every tuning seed, as what was tried."""
-    return [
-        Tried(setting, runs[number * seeds : (number + 1) * seeds], nlls)
-        for number, setting in enumerate(settings)
-    ]
+    """The tuning runs of a cell, in the order of the plan, as what was tried."""
+    own, seeds = iter(runs), len(plan.protocol.tuning_seeds)
+    return [Tried(one.setting, [*islice(own, seeds)], nlls) for one in plan[cell].tries]
 
 
 def choose(cell: Cell, tried: Sequence[Tried], tolerance: float, ties: Ties = "lowest") -> Choice:
