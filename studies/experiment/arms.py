@@ -158,8 +158,8 @@ def select(declared: Sequence[Arm], names: Sequence[str] | None, bare_too: bool)
     known = {arm.name: arm for arm in declared}
     found: list[Arm] = []
     for name in names:
-        typed = TIMES.join(name.replace("*", "×").replace(" x ", " × ").split("×"))
-        typed = TIMES.join(part.strip() for part in typed.split("×"))
+        levels = name.replace("*", "×").replace(" x ", " × ").split("×")
+        typed = TIMES.join(level.strip() for level in levels)
         if typed in known:
             found.append(known[typed])
         elif bare_too:

@@ -226,17 +226,13 @@ class Costs:
 
 
 def costs_of(config: RunConfig) -> Costs:
-    """The costs of a run that trains.
-
-    Raises:
-        ConfigError: If its encoder or its function refuses its options.
-    """
+    """The costs of a run that trains."""
     parameters, flops, broken = None, None, ""
     try:
         model = _built(config)
         parameters = _parameters(model)
         flops = _flops(model, config)
-    except BrokenModelError as error:
+    except (BrokenModelError, ConfigError) as error:
         broken = str(error)
     return Costs(parameters, flops, tokens_of(config), config.training.steps, broken)
 
