@@ -19,7 +19,7 @@ class WorkerPool:
     def __init__(self, job: Job, workers: int, capacity: int) -> None:
         self.job = job
         self._context: Any = multiprocessing.get_context("spawn")
-        self._shared = SharedProgress(self._context, capacity, workers)
+        self._shared = SharedProgress.new(self._context, capacity, workers)
         self._published: set[int] = set()
         self._processes: list[Any] = [None] * workers
 

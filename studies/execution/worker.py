@@ -39,18 +39,28 @@ class Job:
     save_models: bool = False
 
 
+@dataclass
 class SharedProgress:
     """The memory that parent and workers share: ids of runs, and steps done by each worker.
 
     `at_hand` are those of the run that a worker is at.
     """
 
-    def __init__(self, context: Any, capacity: int, workers: int) -> None:
-        self.ids = context.Array("q", capacity)
-        self.count = context.Value("q", 0)
-        self.closed = context.Value("b", 0)
-        self.steps = context.Array("q", workers)
-        self.at_hand = context.Array("q", workers)
+    ids: Any
+    count: Any
+    closed: Any
+    steps: Any
+    at_hand: Any
+
+    @classmethod
+    def new(cls, context: Any, capacity: int, workers: int) -> "SharedProgress":
+        return cls(
+            context.Array("q", capacity),
+            context.Value("q", 0),
+            context.Value("b", 0),
+            context.Array("q", workers),
+            context.Array("q", workers),
+        )
 
     def publish(self, run_ids: Sequence[int]) -> None:
         """Show these runs to the workers, besides those shown before."""
