@@ -47,7 +47,7 @@ def test_a_run_that_is_out_of_memory_fails_by_name_and_leaves_nothing_behind(
         return train(model, *others)
 
     monkeypatch.setattr(execute, "train", greedy)
-    shared = worker.SharedProgress(multiprocessing, 8, 1)
+    shared = worker.SharedProgress.new(multiprocessing, 8, 1)
     one = worker.Worker(worker.Job(url, (), "cpu", 1, os.getppid()), shared, 0)
     while claim := ledger.claim(one.name, ids, 60.0):
         one.do(claim, ledger, trials)
