@@ -61,8 +61,6 @@ def seed_of(*purpose: object) -> int:
 
 
 class _Builder:
-    """Builds one encoder, part by part."""
-
     def __init__(self, config: EncoderConfig, seed: int) -> None:
         self.config, self.seed = config, seed
         self.dims: Dims = config.dims

@@ -121,7 +121,6 @@ def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _by_name(mask: str, call: ast.Call) -> str:
-    """A call as it should be written, with a name for each of its values."""
     options = [name for name, _, _ in options_of(registry_of("mask")[mask])]
     values = [ast.unparse(value) for value in call.args]
     named = [f"{option}={value}" for option, value in zip(options, values, strict=False)]

@@ -190,7 +190,6 @@ def _built(kind: str, chosen: Mapping[str, Choice], dims: "Dims") -> Any:
 def _misfits(
     chosen: Mapping[str, Choice], built: Mapping[str, Any], gradient_checkpointing: bool
 ) -> Iterator[Problem]:
-    """What parts refuse of one another."""
     if built.keys() >= {"mask", "position"}:
         mask, position = built["mask"], built["position"]
         if position.causal_only and mask.looks_ahead():

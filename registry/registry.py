@@ -242,14 +242,10 @@ positions = _kind(
     *("positions", *OF_ENCODERS),
 )
 feedforwards = _kind(
-    "feedforwards.feedforward:FeedForward",
-    "works on each token alone",
-    *("layers", *OF_ENCODERS),
+    "feedforwards.feedforward:FeedForward", "works on each token alone", *("layers", *OF_ENCODERS)
 )
 norms = _kind(
-    "norms.norm:Norm",
-    "brings each token's vector to a standard size",
-    *("layers", *OF_ENCODERS),
+    "norms.norm:Norm", "brings each token's vector to a standard size", *("layers", *OF_ENCODERS)
 )
 norm_placements = _kind(
     "norm_placements.norm_placement:NormPlacement",

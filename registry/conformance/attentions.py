@@ -55,8 +55,6 @@ class _Biased(Position):
 
 
 class _Contextual(Position):
-    """Scores that depend on content and place."""
-
     def scores(self, q: Tensor, k: Tensor, q_index: Tensor, k_index: Tensor) -> Tensor:
         turned = k * rearrange(k_index, "batch key -> batch 1 key 1").cos()
         return einsum(q.tanh(), turned, PAIRS)

@@ -119,8 +119,6 @@ def the_examples_in_its_docstring_are_true(subject: Subject) -> None:
 
 
 class _Runner(doctest.DocTestRunner):
-    """Says each fault in a sentence."""
-
     def __init__(self, optionflags: int) -> None:
         super().__init__(optionflags=optionflags)
         self.faults: list[str] = []

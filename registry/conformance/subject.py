@@ -224,10 +224,6 @@ def gradients(encoder: Any, out: Tensor) -> dict[str, Tensor]:
     return {path: gradient.clone() for path, gradient in found.items() if gradient is not None}
 
 
-# torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-
-
 REQUIRED: dict[Any, Any] = {bool: True, int: 2, float: 1.0}
 """What is tried for an option without a default."""
 
@@ -295,7 +291,6 @@ def _words(annotation: Any) -> Iterator[Any]:
 
 
 def _numbers(annotation: Any, now: Any) -> Iterator[Any]:
-    """Numbers near the present one."""
     kinds = {annotation, *get_args(annotation)}
     if int in kinds:
         yield from (now + 1, 2 * now, 4 * now, now // 2) if type(now) is int else (3, 8)
@@ -306,7 +301,6 @@ def _numbers(annotation: Any, now: Any) -> Iterator[Any]:
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """Parts of the kind that an option such as `inner: Position` asks for."""
     for table in REGISTRIES.values():
         if annotation is table.contract:
             yield from [name for name in ("sinusoidal", "rope") if name in table] or list(table)
