@@ -297,3 +297,14 @@ def _refusals(chosen: Choice) -> Generator[None]:
 
 def _kind_of(chosen: Choice) -> str:
     return type(chosen).__name__.split(" ")[0]
+
+
+@contextmanager
+def own_numbers(seed: int | None = None) -> Generator[None]:
+    """Leave no trace in torch's generator for the CPU, which may begin at a seed."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):  # pyright: ignore[reportUnknownMemberType]
+        if seed is not None:
+            torch.default_generator.manual_seed(seed)
+        yield

@@ -1,8 +1,5 @@
 """Feed-forward layers, norms, norm placements, readouts and initializers."""
 
-# torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import math
 from collections.abc import Callable
 from copy import deepcopy

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from registry.build import build_encoder, threads
-from registry.choices import build_part, resolve
+from registry.choices import build_part, own_numbers, resolve
 from registry.config import PARTS
 from registry.conformance.checks import Broken, NotApplicable, Promise, Result, Status, promise_of
 from registry.errors import ConfigError, Problem
@@ -124,8 +124,7 @@ class Subject:
             return self.part(**self.options)
         chosen = resolve(self.kind, {"name": self.part.name, **self.options})
         norms = [lambda: LayerNorm(DIMS)] if self.kind == "norm_placement" else []
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+        with own_numbers(0):
             return build_part(self.kind, chosen, DIMS, *norms)
 
     def is_accepted(self) -> bool:
@@ -334,7 +333,7 @@ class Trial:
         added = self.table.added
         self.table.added = {**added, self.part.name: self.part}
         try:
-            with torch.random.fork_rng(devices=[]):
+            with own_numbers():
                 yield
         finally:
             self.table.added = added
