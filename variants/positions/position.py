@@ -127,6 +127,20 @@ class Position(Part):
         return None
 
 
+def built(inner: Position) -> Position:
+    """The encoding inside of another one.
+
+    Raises:
+        TypeError: If it is the name of one.
+    """
+    if isinstance(inner, Position):
+        return inner
+    raise TypeError(
+        f"inner is a position that has been built; got {inner!r} "
+        "(registry.build_encoder builds one from its name)"
+    )
+
+
 def relative(q_index: QueryIndex, k_index: KeyIndex) -> Int[Tensor, "#batch query key"]:
     """How far each key stands after each query: negative for keys before it."""
     query = rearrange(q_index, "batch query -> batch query 1")
