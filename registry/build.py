@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from registry.choices import build_mask, build_part
+from registry.choices import build_mask, build_part, own_numbers
 from registry.config import EncoderConfig, encoder_config
 from registry.registry import norm_placements
 
@@ -48,7 +48,7 @@ def build_encoder(
     checked = encoder_config(config, **overrides)
     if seed is None:
         seed = int(torch.randint(2**62, ()))
-    with torch.random.fork_rng(devices=[]):
+    with own_numbers():
         encoder = _Builder(checked, seed).encoder()
     encoder.config = checked
     return encoder
@@ -61,8 +61,6 @@ def seed_of(*purpose: object) -> int:
 
 
 class _Builder:
-    """Builds one encoder, part by part."""
-
     def __init__(self, config: EncoderConfig, seed: int) -> None:
         self.config, self.seed = config, seed
         self.dims: Dims = config.dims

@@ -121,7 +121,6 @@ def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _by_name(mask: str, call: ast.Call) -> str:
-    """A call as it should be written, with a name for each of its values."""
     options = [name for name, _, _ in options_of(registry_of("mask")[mask])]
     values = [ast.unparse(value) for value in call.args]
     named = [f"{option}={value}" for option, value in zip(options, values, strict=False)]
@@ -298,3 +297,14 @@ def _refusals(chosen: Choice) -> Generator[None]:
 
 def _kind_of(chosen: Choice) -> str:
     return type(chosen).__name__.split(" ")[0]
+
+
+@contextmanager
+def own_numbers(seed: int | None = None) -> Generator[None]:
+    """Leave no trace in torch's generator for the CPU, which may begin at a seed."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):  # pyright: ignore[reportUnknownMemberType]
+        if seed is not None:
+            torch.default_generator.manual_seed(seed)
+        yield

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, Field, SerializeAsAny, ValidationError
 
-from registry.choices import STRICT, Choice, among, build_mask, build_part, resolve, schema
+from registry.choices import (
+    STRICT,
+    Choice,
+    among,
+    build_mask,
+    build_part,
+    own_numbers,
+    resolve,
+    schema,
+)
 from registry.errors import ConfigError, Problem, mapping, problems_of
 from registry.presets import KEY, expanded, file_of, names
 from registry.registry import Registry, needs_tensor, options_of, registry_of
@@ -177,20 +186,17 @@ def _part_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _built(kind: str, chosen: Mapping[str, Choice], dims: "Dims") -> Any:
-    import torch
-
     if kind == "mask":
         return build_mask(chosen[kind])
     make_norm = [lambda: build_part("norm", chosen["norm"], dims)]
     # Not on torch's meta device: filling a table there imports its compiler, for two seconds.
-    with torch.random.fork_rng(devices=[]):  # pyright: ignore[reportUnknownMemberType]
+    with own_numbers():
         return build_part(kind, chosen[kind], dims, *(make_norm * (kind == "norm_placement")))
 
 
 def _misfits(
     chosen: Mapping[str, Choice], built: Mapping[str, Any], gradient_checkpointing: bool
 ) -> Iterator[Problem]:
-    """What parts refuse of one another."""
     if built.keys() >= {"mask", "position"}:
         mask, position = built["mask"], built["position"]
         if position.causal_only and mask.looks_ahead():

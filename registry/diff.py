@@ -29,14 +29,12 @@ def differences(
 
 
 def _unequal(left: Mapping[str, str], right: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """The keys whose values differ, with both."""
     keys = dict.fromkeys([*left, *right])
     pairs = [(key, left.get(key, "-"), right.get(key, "-")) for key in keys]
     return [(key, one, other) for key, one, other in pairs if one != other]
 
 
 def _leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Every option under its dotted key, defaults filled in."""
     for key, value in values.items():
         if isinstance(value, Choice):
             yield f"{prefix}{key}", value.name
@@ -49,7 +47,6 @@ def _leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 @threads()
 def _measured(config: EncoderConfig, length: int) -> dict[str, str]:
-    """Parameters, FLOPs of a forward pass over two sequences, and the first size of states."""
     import torch
 
     encoder, states = build_encoder(config, seed=0).eval(), list[Any]()

@@ -53,7 +53,7 @@ class Problem:
     code: Code = "invalid"
     item: str | None = None
     inside: str = ""
-    cause: Exception | None = field(default=None, compare=False, repr=False)
+    cause: BaseException | None = field(default=None, compare=False, repr=False)
 
     def under(self, prefix: str, file: str | None = None) -> "Problem":
         """The same problem, seen from further up."""

@@ -153,7 +153,6 @@ class Source:
 
 
 def _homes(importer: Module, wanted: Import) -> Iterator[Module]:
-    """The modules behind one import of a module."""
     name = wanted.absolute(importer)
     if wanted.name is None:
         for count in range(name.count(".") + 1):
@@ -195,7 +194,6 @@ def _home_of(importer: Module, package: str, init: Path | None, name: str) -> It
 
 
 def _packages_of(module: Module) -> Iterator[Module]:
-    """The `__init__` of each package around a module that is not ours."""
     if _top(module.name) in OURS:
         return
     folder = module.file.parent
@@ -315,7 +313,6 @@ def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[str, Import]]:
-    """The local names that a statement imports, and what each is."""
     match node:
         case ast.Import():
             for alias in node.names:
@@ -371,7 +368,6 @@ def _defines(node: ast.stmt) -> Iterator[str]:
 
 
 def _facts(part: type) -> Iterator[str]:
-    """What a class without a source file says: its plain values and the code of its methods."""
     for name, value in sorted(vars(part).items()):
         inner = getattr(value, "__func__", value)
         if isinstance(inner, FunctionType):

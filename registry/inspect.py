@@ -123,7 +123,6 @@ def watching(encoder: "Encoder") -> Generator[Watch]:
 
 
 def _shape(value: Any) -> str:
-    """The shape of a tensor, or of the one that an output begins with."""
     value = getattr(value, "readout", value)
     value = value[0] if isinstance(value, tuple) else value
     return "×".join(map(str, value.shape)) if hasattr(value, "shape") else "-"
@@ -163,7 +162,6 @@ def tensors_of(encoder: "Encoder", watch: Watch, sample: "Tensor", out: Any) -> 
 
 
 def _of_position(encoder: "Encoder", length: int) -> "tuple[Tensor | None, Tensor | None]":
-    """What the first layer's position adds to token vectors, and to scores."""
     import torch
 
     position: Any = encoder.positions[0]
@@ -315,7 +313,6 @@ def _text(choice: Choice) -> str:
 
 
 def _seams(module: "nn.Module") -> str:
-    """The seams that a position uses; nothing of any other module."""
     contract = registry_of("position").contract
     if not isinstance(module, contract):
         return ""

@@ -224,58 +224,46 @@ def register(part: PartClass) -> PartClass:
     return part
 
 
+OF_ENCODERS = ("encoders", "weights", "declarations")
+
+
 def _kind(
-    contract: str, about: str, *promises: str, not_parts: frozenset[str] = frozenset()
+    contract: str,
+    about: str,
+    promises: str = "layers",
+    more: tuple[str, ...] = OF_ENCODERS,
+    not_parts: frozenset[str] = frozenset(),
 ) -> Registry:
     """The registry of a folder of `variants`, by its contract, as "kinds.kind:Class"."""
     plural, kind = contract.partition(":")[0].split(".")
-    modules = tuple(f"registry.conformance.{name}" for name in promises)
+    modules = tuple(f"registry.conformance.{name}" for name in (promises, *more))
     package = f"variants.{plural}"
     return Registry(kind, plural, f"variants.{contract}", package, not_parts, about, modules)
 
 
-OF_ENCODERS = ("encoders", "weights", "declarations")
-
 positions = _kind(
-    "positions.position:Position",
-    "tells the encoder where its tokens are",
-    *("positions", *OF_ENCODERS),
+    "positions.position:Position", "tells the encoder where its tokens are", "positions"
 )
-feedforwards = _kind(
-    "feedforwards.feedforward:FeedForward",
-    "works on each token alone",
-    *("layers", *OF_ENCODERS),
-)
-norms = _kind(
-    "norms.norm:Norm",
-    "brings each token's vector to a standard size",
-    *("layers", *OF_ENCODERS),
-)
+feedforwards = _kind("feedforwards.feedforward:FeedForward", "works on each token alone")
+norms = _kind("norms.norm:Norm", "brings each token's vector to a standard size")
 norm_placements = _kind(
-    "norm_placements.norm_placement:NormPlacement",
-    "joins a sublayer to the residual stream",
-    *("layers", *OF_ENCODERS),
+    "norm_placements.norm_placement:NormPlacement", "joins a sublayer to the residual stream"
 )
 masks = _kind(
     "masks.mask:Mask",
     "says which keys each query may attend to",
-    *("masks", "declarations"),
+    "masks",
+    more=("declarations",),
     not_parts=frozenset({"testing"}),
 )
-attentions = _kind(
-    "attentions.attention:Attention",
-    "computes attention (a backend)",
-    *("attentions", *OF_ENCODERS),
-)
+attentions = _kind("attentions.attention:Attention", "computes attention (a backend)", "attentions")
 readouts = _kind(
-    "readouts.readout:Readout",
-    "reads one vector a sequence, or one a token, from the final states",
-    *("layers", *OF_ENCODERS),
+    "readouts.readout:Readout", "reads one vector a sequence, or one a token, from the final states"
 )
 initializers = _kind(
     "initializers.initializer:Initializer",
     "sets the weights before training",
-    *("layers", "weights", "declarations"),
+    more=("weights", "declarations"),
 )
 
 
@@ -338,18 +326,18 @@ def options_of(part: type) -> Iterator[tuple[str, Any, Any]]:
     for name, parameter in inspect.signature(part.__init__).parameters.items():
         if name in GIVEN:
             continue
+        rule = None
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             rule = (
-                f"{part.__qualname__} takes {parameter}: name each option, with a type and a "
-                "default, since that signature is the config schema"
+                f" takes {parameter}: name each option, with a type and a default, since that "
+                "signature is the config schema"
             )
-            raise ConfigError([Problem("", rule)])
-        if name in RESERVED:
-            rule = f"{part.__qualname__}: an option cannot be called {name!r}; choose another name"
-            raise ConfigError([Problem("", rule)])
-        if name not in hints:
-            rule = f"{part.__qualname__}: the option {name!r} needs a type annotation"
-            raise ConfigError([Problem("", rule)])
+        elif name in RESERVED:
+            rule = f": an option cannot be called {name!r}; choose another name"
+        elif name not in hints:
+            rule = f": the option {name!r} needs a type annotation"
+        if rule:
+            raise ConfigError([Problem("", f"{part.__qualname__}{rule}")])
         default = ... if parameter.default is parameter.empty else parameter.default
         yield name, hints[name], default
 

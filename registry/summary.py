@@ -63,7 +63,6 @@ def _found(kind: str | None, search: str) -> Iterator[tuple[str, dict[str, str]]
 
 
 def _catalog(kind: str | None) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """A kind, or all of them and the presets: its name, its heading, and the text of each name."""
     tables = [REGISTRIES[key] for key in sorted(REGISTRIES)]
     if kind is not None:
         tables = [] if kind in PRESETS else [_registry_of(kind)]

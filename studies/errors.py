@@ -40,7 +40,7 @@ def _of_the_model(rule: str, *passing: type[Exception]) -> Iterator[None]:
         yield
     except passing:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a model that leaves ends its run, not ours
         problem = Problem("model", f"{rule} raised {in_one_line(error)}", cause=error)
         raise BrokenModelError([problem]) from error
 

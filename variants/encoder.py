@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from einops import rearrange
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Integer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
@@ -17,7 +17,7 @@ from variants.embedding import TokenEmbedding
 from variants.masks.mask import Mask, Sizes
 from variants.masks.padding import Padding
 from variants.norms.norm import Norm
-from variants.positions.position import Position
+from variants.positions.position import Position, as_index
 from variants.readouts.readout import Readout
 from variants.shapes import Real, Scores, Stream, TokenIndex
 
@@ -101,7 +101,7 @@ class Encoder(nn.Module):
         self,
         tokens: TokenIndex | Stream,
         mask: Mask | None = None,
-        positions: Int[Tensor, "batch_or_1 seq"] | None = None,
+        positions: Integer[Tensor, "batch_or_1 seq"] | None = None,
         need_weights: bool = False,
         generator: torch.Generator | None = None,
     ) -> EncoderOutput:
@@ -125,7 +125,9 @@ class Encoder(nn.Module):
         keep = mask.keep(batch, seq, tokens.device)
         if positions is None:
             positions = _ending(mask.positions(batch, seq, tokens.device), keep)
-        index = self._place(positions.to(tokens.device), generator)
+        # Padding may hold anything: nan times a weight of 0 is nan, an id may be no row.
+        tokens = tokens if keep is None else _without_padding(tokens, keep)
+        index = self._place(as_index(positions).to(tokens.device), generator)
         seen: list[Tensor] | None = [] if need_weights else None
         self._tell_norms(keep)
         hidden = self._run(self._embed(tokens), index, mask, seen)
@@ -222,12 +224,16 @@ class Encoder(nn.Module):
 
     def _check_positions(self, positions: Tensor, tokens: Tensor) -> None:
         batch, seq = tokens.shape[:2]
-        if positions.is_floating_point() or positions.dtype == torch.bool:
-            raise TypeError(f"positions are whole numbers; got {positions.dtype}")
         if positions.ndim != 2 or positions.shape[0] not in (1, batch) or positions.shape[1] != seq:
             raise ValueError(
                 f"positions have shape ({batch} or 1, {seq}); got {tuple(positions.shape)}"
             )
+
+
+def _without_padding(tokens: Tensor, keep: Real) -> Tensor:
+    """Tokens with 0 in place of padding."""
+    real = rearrange(keep, "batch seq -> batch seq 1") if tokens.is_floating_point() else keep
+    return tokens.masked_fill(~real, 0)
 
 
 def _ending(

@@ -47,7 +47,6 @@ def _parts(package: str) -> dict[str, str]:
 
 
 def _part_of(text: str, stem: str) -> str | None:
-    """The class that says `name = "stem"`, if there is one."""
     says = re.search(rf"""^    name(?:: [^=\n]+)? = ["']{stem}["']""", text, re.MULTILINE)
     if says is None:
         return None

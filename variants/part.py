@@ -32,3 +32,25 @@ def named(name: str, **options: Any) -> Any:
         options: Its options, where they are not its own defaults.
     """
     return {"name": name, **options} if options else name
+
+
+def positive(name: str, value: float) -> float:
+    """The value of an option that lies above 0.
+
+    Raises:
+        ValueError: If it does not.
+    """
+    if value <= 0:
+        raise ValueError(f"{name} must be positive; got {name}={value}")
+    return value
+
+
+def at_least(least: int, name: str, value: int) -> int:
+    """The value of an option that has a least one.
+
+    Raises:
+        ValueError: If it lies below.
+    """
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}; got {name}={value}")
+    return value

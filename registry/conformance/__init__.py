@@ -51,7 +51,6 @@ def check(part: type[Any], *, dear: bool = True, only: Collection[str] = ()) -> 
 
 
 def _title(part: type[Any]) -> str:
-    """A part's kind and name, its class and file."""
     table = registry_for(part)
     if not isinstance(vars(part).get("name"), str):
         raise TypeError(f'a part says its name: give {part.__qualname__} a name = "…"')
@@ -59,7 +58,6 @@ def _title(part: type[Any]) -> str:
 
 
 def _results(part: type[Any], *, dear: bool, only: Collection[str]) -> Iterator[Result]:
-    """The results of `check`, each as soon as it is known."""
     table = registry_for(part)
     asked = [promise_of(table, name) for name in only] or list(promises_of(table).values())
     trial = Trial(table, part)

@@ -1,8 +1,5 @@
 """Attention backends against the formula, written out here once more."""
 
-# torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
@@ -11,6 +8,7 @@ import torch
 from einops import einsum, rearrange
 from torch import Tensor
 
+from registry.choices import own_numbers
 from registry.conformance.checks import (
     NotApplicable,
     left_alone,
@@ -55,8 +53,6 @@ class _Biased(Position):
 
 
 class _Contextual(Position):
-    """Scores that depend on content and place."""
-
     def scores(self, q: Tensor, k: Tensor, q_index: Tensor, k_index: Tensor) -> Tensor:
         turned = k * rearrange(k_index, "batch key -> batch 1 key 1").cos()
         return einsum(q.tanh(), turned, PAIRS)
@@ -183,8 +179,7 @@ def dropout_acts_on_weights_and_only_when_it_is_asked_for(subject: Subject) -> N
         plain = backend(*heads, prepared)
         same = torch.equal(plain, backend(*heads, prepared, 0.0))
         require(same, "a share of 0 drops something")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+    with own_numbers(0):
         draws: Any = torch.stack([backend(*heads, prepared, 0.5) for _ in range(200)])
     require((draws[0] - plain).abs().max() > 1e-3, "a share of 0.5 drops nothing")
     error = relative_error(draws.mean(0), plain)

@@ -1,8 +1,5 @@
 """What a part declares: options that have an effect, and examples that are true."""
 
-# torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import doctest
 import inspect
 import sys
@@ -13,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from registry.choices import own_numbers
 from registry.conformance.checks import only_for, promise, require
 from registry.conformance.subject import HEADS, Subject, moved, other_values, ragged, tokens
 from registry.registry import options_of
@@ -63,8 +61,7 @@ def traces(subject: Subject, around: Mapping[str, Any]) -> dict[str, Tensor]:
     encoder = moved(fresh).double()
     with torch.no_grad():
         for name, call in CALLS.items():
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(3)
+            with own_numbers(3):
                 found[name] = _answer(partial(call, encoder), BeyondTableError)
     return found
 
@@ -119,8 +116,6 @@ def the_examples_in_its_docstring_are_true(subject: Subject) -> None:
 
 
 class _Runner(doctest.DocTestRunner):
-    """Says each fault in a sentence."""
-
     def __init__(self, optionflags: int) -> None:
         super().__init__(optionflags=optionflags)
         self.faults: list[str] = []

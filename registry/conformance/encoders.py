@@ -38,7 +38,18 @@ from registry.conformance.subject import (
 )
 from registry.errors import ConfigError
 from variants import Encoder, EncoderOutput
-from variants.masks import Causal, Dense, Documents, Full, Mask, Padding, Window
+from variants.masks import (
+    Causal,
+    Dense,
+    Documents,
+    Full,
+    GlobalTokens,
+    Mask,
+    Padding,
+    Prefix,
+    RandomBlocks,
+    Window,
+)
 from variants.masks.testing import assert_no_leak
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16)
@@ -149,13 +160,27 @@ def samples_of_a_batch_know_nothing_of_one_another(subject: Subject) -> None:
     require_same(encoder(changed).hidden[:1], before[:1], "a sequence among others")
 
 
+PACKED = (
+    Full(),
+    Causal(),
+    Causal() | Prefix(2),
+    Window(radius=1) | GlobalTokens(1) | RandomBlocks(1, count=1),
+)
+"""The masks beside which documents are packed; all but the first two count from their text."""
+
+
 @promise()
 def packed_documents_are_encoded_as_they_would_be_alone(subject: Subject) -> None:
     documents = subject.first_taken(Documents(torch.tensor([[0, 0, 0, 1, 1, 1, 1]])))
     encoder, packed = subject.encoder(), tokens(1, 7)
-    together = encoder(packed, mask=documents).hidden
-    require_same(together[:, :3], encoder(packed[:, :3]).hidden, "the first of two documents")
-    require_same(together[:, 3:], encoder(packed[:, 3:]).hidden, "the second of two documents")
+    for mask in PACKED:
+        if not subject.takes(mask & documents):
+            continue
+        together = encoder(packed, mask=mask & documents).hidden
+        for place, part in (("first", slice(3)), ("second", slice(3, 7))):
+            alone = encoder(packed[:, part], mask=mask).hidden
+            told = f"the {place} of two documents under {mask!r}"
+            require_same(together[:, part], alone, told)
 
 
 @promise()

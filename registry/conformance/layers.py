@@ -1,11 +1,9 @@
 """Feed-forward layers, norms, norm placements, readouts and initializers."""
 
-# torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import math
 from collections.abc import Callable
 from copy import deepcopy
+from itertools import product
 from typing import Any
 
 import torch
@@ -28,12 +26,15 @@ from variants.norms.layernorm import LayerNorm
 @promise("feedforward")
 def tokens_do_not_see_one_another(subject: Subject) -> None:
     """Each token by itself, in any number of leading axes, gets what it gets among others."""
-    layer, x = subject.moved(), vectors(2, 5, WIDTH)
+    _require_tokens_by_themselves(subject.moved())
+
+
+def _require_tokens_by_themselves(layer: Callable[[Tensor], Tensor], axes: bool = False) -> None:
+    x = vectors(2, 5, WIDTH)
     together = layer(x)
-    for token in range(5):
-        for sample in range(2):
-            alone = layer(x[sample, token])
-            require_same(alone, together[sample, token], f"token {token} by itself")
+    for sample, token in product(range(2), range(5)):
+        at = (slice(sample, sample + 1), slice(token, token + 1)) if axes else (sample, token)
+        require_same(layer(x[at]), together[at], f"token {token} by itself")
 
 
 @promise("feedforward")
@@ -50,12 +51,8 @@ def a_given_d_ff_is_the_width_of_its_map_into_the_stream(subject: Subject) -> No
 
 @promise("norm")
 def tokens_are_normalized_by_themselves(subject: Subject) -> None:
-    norm, x = subject.moved(), vectors(2, 5, WIDTH)
-    together = norm(x)
-    for token in range(5):
-        alone = norm(x[:1, token : token + 1])
-        require_same(alone, together[:1, token : token + 1], f"token {token} by itself")
-        require_same(norm(x[0, token]), together[0, token], f"token {token} without other axes")
+    for axes in (True, False):
+        _require_tokens_by_themselves(subject.moved(), axes)
 
 
 @promise("norm")
@@ -136,14 +133,9 @@ def each_sublayer_is_called_once_and_joins_the_stream(subject: Subject) -> None:
 
 @promise("norm_placement")
 def tokens_join_by_themselves(subject: Subject) -> None:
-    placement, x = subject.moved(), vectors(2, 5, WIDTH)
+    placement = subject.moved()
     doubling = [_twice] * placement.sublayers
-    together = placement(x, *doubling)
-    for token in range(5):
-        one = slice(token, token + 1)
-        require_same(
-            placement(x[:1, one], *doubling), together[:1, one], f"token {token} by itself"
-        )
+    _require_tokens_by_themselves(lambda x: placement(x, *doubling), axes=True)
 
 
 def _twice(y: Tensor) -> Tensor:

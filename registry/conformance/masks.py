@@ -13,7 +13,7 @@ from registry.conformance import encoders
 from registry.conformance.checks import Broken, only_for, promise, require
 from registry.conformance.subject import HEADS, Subject
 from registry.registry import needs_tensor, registry_of
-from variants.masks import Causal, Full, Mask, Window
+from variants.masks import Causal, Documents, Full, Mask, Padding, Window
 from variants.masks.testing import assert_no_leak
 
 
@@ -123,6 +123,25 @@ def padding_changes_nothing_for_real_tokens(subject: Subject) -> None:
     """On either side, for an encoder with this mask in its config."""
     _only_in_configs(subject)
     encoders.a_sample_alone_equals_itself_in_any_batch(subject)
+
+
+@promise()
+def packed_documents_get_the_cells_that_they_would_get_alone(subject: Subject) -> None:
+    """Beside `Documents`, whatever comes before them in the row, and padding in front of them."""
+    mask: Mask = subject.make()
+    only_for(mask.spans() == (None, None), "it is made for sequences of one length")
+    only_for(mask.holds()[0] == 1, "it is made for the rows of one batch")
+    ids = torch.tensor([[0] * 3 + [1] * 8, [0] * 6 + [1] * 5])
+    keep = torch.ones_like(ids, dtype=torch.bool)
+    keep[1, [0, 6]] = False
+    packed = mask & Documents(ids) & Padding(keep=keep)
+    cells = packed.dense(2, HEADS, 11, 11).expand(2, HEADS, 11, 11)
+    for row, first, end in ((0, 0, 3), (0, 3, 11), (1, 1, 6), (1, 7, 11)):
+        alone = mask.dense(1, HEADS, end - first, end - first)
+        same = torch.equal(
+            cells[row, :, first:end, first:end], alone[0].expand(HEADS, end - first, end - first)
+        )
+        require(same, f"tokens {first} to {end - 1} of a packed row get other cells than alone")
 
 
 @promise(dear=True)

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from registry.build import build_encoder, threads
-from registry.choices import build_part, resolve
+from registry.choices import build_part, own_numbers, resolve
 from registry.config import PARTS
 from registry.conformance.checks import Broken, NotApplicable, Promise, Result, Status, promise_of
 from registry.errors import ConfigError, Problem
@@ -124,8 +124,7 @@ class Subject:
             return self.part(**self.options)
         chosen = resolve(self.kind, {"name": self.part.name, **self.options})
         norms = [lambda: LayerNorm(DIMS)] if self.kind == "norm_placement" else []
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+        with own_numbers(0):
             return build_part(self.kind, chosen, DIMS, *norms)
 
     def is_accepted(self) -> bool:
@@ -224,10 +223,6 @@ def gradients(encoder: Any, out: Tensor) -> dict[str, Tensor]:
     return {path: gradient.clone() for path, gradient in found.items() if gradient is not None}
 
 
-# torch leaves types open, which strict checks would report as ours.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-
-
 REQUIRED: dict[Any, Any] = {bool: True, int: 2, float: 1.0}
 """What is tried for an option without a default."""
 
@@ -295,7 +290,6 @@ def _words(annotation: Any) -> Iterator[Any]:
 
 
 def _numbers(annotation: Any, now: Any) -> Iterator[Any]:
-    """Numbers near the present one."""
     kinds = {annotation, *get_args(annotation)}
     if int in kinds:
         yield from (now + 1, 2 * now, 4 * now, now // 2) if type(now) is int else (3, 8)
@@ -306,7 +300,6 @@ def _numbers(annotation: Any, now: Any) -> Iterator[Any]:
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """Parts of the kind that an option such as `inner: Position` asks for."""
     for table in REGISTRIES.values():
         if annotation is table.contract:
             yield from [name for name in ("sinusoidal", "rope") if name in table] or list(table)
@@ -340,7 +333,7 @@ class Trial:
         added = self.table.added
         self.table.added = {**added, self.part.name: self.part}
         try:
-            with torch.random.fork_rng(devices=[]):
+            with own_numbers():
                 yield
         finally:
             self.table.added = added

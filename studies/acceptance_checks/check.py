@@ -123,21 +123,15 @@ class Check:
         """The name under which its result is stored."""
         return self.ask.__name__
 
-    @property
-    def sentence(self) -> str:
-        """Its name with spaces."""
-        return self.name.replace("_", " ")
-
     def try_on(self, subject: Subject) -> Finding:
         """Check a model; one that breaks down on the way has failed."""
         try:
             found = self.ask(subject)
         except NotApplicable as reason:
             return Finding(self.layer, self.name, "not applicable", str(reason))
-        except Broken as error:
-            return Finding(self.layer, self.name, "failed", str(error), self.suspects)
         except Exception as error:  # whatever a model raises is the answer to what was asked of it
-            detail = f"{type(error).__name__}: {error}"
+            kind = "" if isinstance(error, Broken) else f"{type(error).__name__}: "
+            detail = f"{kind}{error}"
             return Finding(self.layer, self.name, "failed", detail, self.suspects)
         return Finding(self.layer, self.name, "passed", found.detail, numbers=found.numbers)
 

@@ -188,7 +188,6 @@ def counterpart(encoder: Encoder) -> nn.TransformerEncoder:
 def _pairs(
     encoder: Encoder, theirs: nn.TransformerEncoder, place: str
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Each of torch's parameters, with ours."""
     for block, layer in zip(encoder.blocks, theirs.layers, strict=True):
         yield from _of_layer(block, layer, place)
     if theirs.norm is not None:

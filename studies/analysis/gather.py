@@ -21,7 +21,7 @@ from studies.analysis.results import (
     Tried,
 )
 from studies.experiment.plan import Cell, Plan
-from studies.experiment.tune import Chosen, by_setting, choice_of, in_words, validation_nll
+from studies.experiment.tune import by_setting, in_words, undecided, validation_nll
 
 if TYPE_CHECKING:
     from store.records import Choice, PlannedRun, Run, Score
@@ -73,12 +73,11 @@ class StoredRuns:
         As long as tuning is not over there is no setting in it, but what was tried so far.
         """
         protocol, runs = self.plan.protocol, self.tuning(cell)
-        settings, seeds = [one.setting for one in self.plan[cell].tries], len(protocol.tuning_seeds)
-        if not runs or len(runs) < len(settings) * seeds:
+        if not runs or len(runs) < len(self.plan[cell].tries) * len(protocol.tuning_seeds):
             return None
         nlls = {one.id: validation_nll(self.scores[one.id]) for one in runs if one.status == "done"}
-        tried = by_setting(settings, runs, seeds, nlls)
-        so_far = choice_of(cell, tried, Chosen(None, NOT_OVER), protocol.tie, protocol.ties)
+        tried = by_setting(self.plan, cell, runs, nlls)
+        so_far = undecided(cell, tried, protocol.tie, protocol.ties, NOT_OVER)
         return self._choices.get((cell.task, cell.arm, so_far.search), so_far)
 
     def final(self, cell: Cell) -> list["Run"]:

@@ -57,8 +57,8 @@ def _wrong_inside(told: dict[str, Any]) -> Iterator[str]:
     storage = f"sqlite:///{told['database']}"
     for one in check(storage)[0]:
         yield f"{one.check}: {one.place}: {one.problem}"
-    yield from _wrong_plans(told, storage)
     with closing(Results(storage)) as results:
+        yield from _wrong_plans(told, results)
         plan = latest_plan(results, told["study"])
     if plan.to_data() != told["plan"]:
         yield f"{PLAN}: the plan is another than that of the database"
@@ -66,9 +66,8 @@ def _wrong_inside(told: dict[str, Any]) -> Iterator[str]:
         yield f"report: {line}"
 
 
-def _wrong_plans(told: dict[str, Any], storage: str) -> Iterator[str]:
-    with closing(Results(storage)) as results:
-        stored = {one.hash for one in results.protocols(study=told["study"])}
+def _wrong_plans(told: dict[str, Any], results: Results) -> Iterator[str]:
+    stored = {one.hash for one in results.protocols(study=told["study"])}
     for one in told["frozen"]:
         if fingerprint(one["protocol"]) != one["hash"]:
             yield f"{PLAN}: the plan with hash {one['hash'][:12]}… is not what it was taken of"

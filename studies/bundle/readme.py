@@ -63,15 +63,7 @@ $ python -m studies.evaluate --study {word} --storage sqlite:///{database} --len
 def text_of(
     plan: "Plan", database: str, command: str, results: "Results", plugins: Sequence[str]
 ) -> str:
-    """The text of a bundle's README.
-
-    Args:
-        plan: The study.
-        database: The name of its database in the bundle.
-        command: The command of its latest call.
-        results: The database.
-        plugins: The files of plug-ins in the bundle.
-    """
+    """The text of a bundle's README; `database`, `command` and `plugins` are as seen from it."""
     study = plan.study
     names = {"study": study, "word": shlex.quote(study), "database": database}
     imports = "".join(f" --import {shlex.quote(plugin)}" for plugin in plugins)

@@ -145,11 +145,8 @@ def _read_at_an_end(draft: "Draft") -> list[str]:
     ahead = build_mask(config.encoder.mask).looks_ahead()
     told = [] if ahead else ["task.answer_at=appended"]
     place = "first" if ahead else "last"
-    return [*told, f"encoder.readout={place}"] if _per_token(config) else told
-
-
-def _per_token(config: Any) -> bool:
-    return config.encoder.readout.name == "tokens"
+    per_token = config.encoder.readout.name == "tokens"
+    return [*told, f"encoder.readout={place}"] if per_token else told
 
 
 def _done(draft: "Draft", plan: "Plan", storage: str, device: str) -> "Run":

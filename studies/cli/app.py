@@ -1,7 +1,7 @@
 """List the studies and the tasks; write and check reports and bundles."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -56,11 +56,7 @@ def report(
         if not verify:
             print(f"report: {make_report(plan, storage, folder)}")
             return
-        wrong = check_report(plan, storage, folder)
-    for line in wrong:
-        print(line)
-    if wrong:
-        raise typer.Exit(WORK_FAILED)
+        _refuse(check_report(plan, storage, folder))
     print("The report matches the database: every number and every sentence.")
 
 
@@ -112,12 +108,15 @@ def freeze(
 def _check_bundle(folder: Path) -> None:
     from studies.bundle.check import check_bundle
 
-    wrong = check_bundle(folder)
+    _refuse(check_bundle(folder))
+    print(f"{folder} is intact: files, database, plan and every number of the report.")
+
+
+def _refuse(wrong: Sequence[str]) -> None:
     for line in wrong:
         print(line)
     if wrong:
         raise typer.Exit(WORK_FAILED)
-    print(f"{folder} is intact: files, database, plan and every number of the report.")
 
 
 def studies() -> Iterator[tuple[str, str]]:

@@ -27,12 +27,8 @@ if TYPE_CHECKING:
     from studies.experiment.draft import Draft
 
 
-def _ignore_verdicts(verdicts: "Sequence[Verdict]") -> None:
-    return None
-
-
 def command(
-    study: Study, on_verdicts: "Callable[[Sequence[Verdict]], None]" = _ignore_verdicts
+    study: Study, on_verdicts: "Callable[[Sequence[Verdict]], None]" = lambda verdicts: None
 ) -> Callable[..., None]:
     """The command of a study; `on_verdicts` is told its verdicts, besides printing them."""
     app = application(study, on_verdicts)
@@ -69,7 +65,6 @@ def _names(arms: str | None) -> list[str] | None:
 
 
 def _run(draft: "Draft", call: "Call") -> "list[Verdict]":
-    """Do the missing runs of a study and print its answer."""
     from studies.cli.answer import show_answer
     from studies.execution.running import run
     from studies.training.execute import device_named
@@ -83,7 +78,7 @@ def _run(draft: "Draft", call: "Call") -> "list[Verdict]":
 
 
 def application(
-    study: Study, on_verdicts: "Callable[[Sequence[Verdict]], None]" = _ignore_verdicts
+    study: Study, on_verdicts: "Callable[[Sequence[Verdict]], None]" = lambda verdicts: None
 ) -> typer.Typer:
     """The options of a study, and what they do."""
     app = new_app()

@@ -83,7 +83,6 @@ def _numbers(text: str, what: str) -> tuple[int, ...]:
 
 
 def _of_ids(results: "Results", ids: Sequence[int]) -> list["Run"]:
-    """The runs of these ids; each has weights."""
     from studies.training.saved_models import saved_model
 
     runs = [results.run(number) for number in dict.fromkeys(ids)]

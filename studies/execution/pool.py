@@ -11,12 +11,9 @@ JOIN_SECONDS = 20.0
 
 
 class WorkerPool:
-    """The worker processes of one call. It knows their runs by their ids alone.
+    """The worker processes of one call, which knows their runs by their ids alone.
 
-    Args:
-        job: What every worker is told.
-        workers: How many there are.
-        capacity: How many runs may be published in all.
+    `capacity` is the largest number of runs that may be published in all.
     """
 
     def __init__(self, job: Job, workers: int, capacity: int) -> None:

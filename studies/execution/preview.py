@@ -47,7 +47,7 @@ def _arms(plan: Plan) -> Iterator[str]:
     known = " and ".join(plan.variables) or "what each arm overlays"
     yield f"The arms differ in {known}."
     for arm in plan.arms.values():
-        yield f"  {arm.name}: {_yaml(arm.overlay)}"
+        yield f"  {arm.name}: {_yaml(arm.overlay, inline=True)}"
 
 
 def _claim(planned: PlannedClaim) -> Iterator[str]:
@@ -91,15 +91,11 @@ def _protocol(plan: Plan) -> Iterator[str]:
 
 
 def _settings(draft: Draft) -> list[str]:
-    """The shared settings that are not at their defaults."""
     kept = without_defaults(draft.settings)
     for key in ("hypotheses", "explored"):
         kept.get("study", {}).pop(key, None)
     kept = {key: value for key, value in _plain(kept).items() if value not in ({}, [])}
-    text = StringIO()
-    yaml = YAML(typ="safe", pure=True)
-    yaml.dump(kept, text)
-    return text.getvalue().rstrip().splitlines()
+    return _yaml(kept).splitlines()
 
 
 def _plain(value: Any) -> Any:
@@ -115,10 +111,10 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _yaml(value: Any) -> str:
-    text = StringIO()
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style, yaml.width = True, 10_000
+def _yaml(value: Any, inline: bool = False) -> str:
+    text, yaml = StringIO(), YAML(typ="safe", pure=True)
+    if inline:
+        yaml.default_flow_style, yaml.width = True, 10_000
     yaml.dump(_plain(value), text)
     return text.getvalue().strip()
 
@@ -195,7 +191,6 @@ def _table(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
 
 
 def _announced(plan: Plan, storage: str) -> int:
-    """The size of the frozen family; 0 if nothing is frozen."""
     if not exists(storage):
         return 0
     with closing(Results(storage)) as results:

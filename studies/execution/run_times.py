@@ -108,11 +108,8 @@ def _make(config: RunConfig) -> list[Any]:
     encoder = {key: value for key, value in given.items() if key not in sizes}
     training = config.training
     lengths = (training.train_lengths, max(config.evaluation.test_lengths))
-    return [encoder, config.model, training.batch_size, training.dtype, lengths, _seq(config)]
-
-
-def _seq(config: RunConfig) -> int:
-    return task_of(config.task).seq(config.training.train_lengths[1])
+    seq = task_of(config.task).seq(training.train_lengths[1])
+    return [encoder, config.model, training.batch_size, training.dtype, lengths, seq]
 
 
 def _scored_tokens(config: RunConfig) -> int:

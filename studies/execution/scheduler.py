@@ -15,7 +15,8 @@ from studies.execution.progress import Progress, steps_left
 from studies.execution.trials import Trials
 from studies.execution.worker import Job, is_alive
 from studies.experiment.plan import Cell, Plan
-from studies.experiment.tune import Chosen, Tried, by_setting, choice_of, choose, validation_nll
+from studies.experiment.settings import Setting
+from studies.experiment.tune import Tried, by_setting, choose, validation_nll
 
 if TYPE_CHECKING:
     from store.ledger import Ledger
@@ -51,7 +52,7 @@ class Scheduler:
         ledger.keep_plan(plan.study, plan.to_data())
         self.tuning = self.submit({cell: plan.tuning(cell) for cell in plan.cells()})
         self.confirming: dict[Cell, list[int]] = {}
-        self.chosen: dict[Cell, Chosen] = {}
+        self.chosen: dict[Cell, Setting | None] = {}
         self.rerun: set[str] = set()
         self._superseded = False
 
@@ -81,24 +82,22 @@ class Scheduler:
         """
         self.rerun = set(rerun)
         again = [cell for cell in self.tuning if cell.arm in self.rerun]
-        self._reset([number for cell in again for number in self.tuning[cell]], FINISHED)
+        if again:
+            self.ledger.reset([one for cell in again for one in self.tuning[cell]], FINISHED)
         self.advance()
         self.ledger.recover(self.ids(), is_alive)
         self.ledger.reset(self.ids(), ("failed",))
-        self.chosen = {cell: one for cell, one in self.chosen.items() if one.setting is not None}
+        self.chosen = {cell: one for cell, one in self.chosen.items() if one is not None}
         # Once more, so that runs planned anew carry the source and the environment of now.
         self.submit({cell: self.plan.tuning(cell) for cell in self.plan.cells()})
         self.submit(self._confirming_of(self.chosen))
         self.reconcile()
 
-    def _reset(self, run_ids: Sequence[int], statuses: Sequence[str]) -> int:
-        return self.ledger.reset(run_ids, statuses) if run_ids else 0
-
-    def _confirming_of(self, chosen: Mapping[Cell, Chosen]) -> dict[Cell, list[PlannedRun]]:
+    def _confirming_of(self, chosen: Mapping[Cell, Setting | None]) -> dict[Cell, list[PlannedRun]]:
         return {
-            cell: list(self.plan.confirming(cell, one.setting))
-            for cell, one in chosen.items()
-            if one.setting is not None
+            cell: list(self.plan.confirming(cell, setting))
+            for cell, setting in chosen.items()
+            if setting is not None
         }
 
     def reconcile(self) -> None:
@@ -138,7 +137,7 @@ class Scheduler:
             self.chosen |= fresh
             self._confirm(fresh)
 
-    def _confirm(self, chosen: Mapping[Cell, Chosen]) -> None:
+    def _confirm(self, chosen: Mapping[Cell, Setting | None]) -> None:
         planned = self._confirming_of(chosen)
         self.confirming |= self.submit(planned)
         again = {cell: runs for cell, runs in planned.items() if cell.arm in self.rerun}
@@ -146,26 +145,25 @@ class Scheduler:
             self.ledger.reset([one for cell in again for one in self.confirming[cell]], FINISHED)
             self.submit(again)
 
-    def choose(self, cell: Cell, tried: Sequence[Tried]) -> Chosen:
-        """The setting that the confirming runs of a cell get; the only one where there is one."""
+    def choose(self, cell: Cell, tried: Sequence[Tried]) -> Setting | None:
+        """The setting that the confirming runs of a cell get; None if tuning ended without one."""
         protocol = self.plan.protocol
         if not tried:
-            return Chosen(self.plan[cell].tries[0].setting)
-        chosen = choose(tried, protocol.tie, protocol.ties)
-        self.ledger.choose(choice_of(cell, tried, chosen, protocol.tie, protocol.ties))
-        return chosen
+            return self.plan[cell].tries[0].setting
+        choice = choose(cell, tried, protocol.tie, protocol.ties)
+        self.ledger.choose(choice)
+        return choice.setting
 
     def tried(self, cells: Sequence[Cell]) -> dict[Cell, list[Tried]]:
         """The settings tried for each cell, in order; none where nothing is tuned."""
         numbers = [number for cell in cells for number in self.tuning[cell]]
         runs = {run.id: run for run in self.ledger.runs(numbers)}
         nlls = self._nlls([run.id for run in runs.values() if run.status == "done"])
-        found: dict[Cell, list[Tried]] = {}
-        for cell in cells:
-            settings = [one.setting for one in self.plan[cell].tries]
-            own, seeds = [runs[one] for one in self.tuning[cell]], self.plan.protocol.tuning_seeds
-            found[cell] = by_setting(settings, own, len(seeds), nlls) if own else []
-        return found
+        own = {cell: [runs[number] for number in self.tuning[cell]] for cell in cells}
+        return {
+            cell: by_setting(self.plan, cell, found, nlls) if found else []
+            for cell, found in own.items()
+        }
 
     def unfinished(self) -> bool:
         """Return whether runs of the plan remain to be done."""
@@ -177,8 +175,7 @@ class Scheduler:
 
     def expected(self) -> int:
         """The number of runs of the plan, as far as it is known."""
-        lost = [cell for cell, chosen in self.chosen.items() if chosen.setting is None]
-        cells = len(self.tuning) - len(lost)
+        cells = len(self.tuning) - sum(setting is None for setting in self.chosen.values())
         return len(_flat(self.tuning)) + cells * self.plan.protocol.seeds
 
     def conduct(self, job: Job, workers: int, show: Callable[[Progress], None]) -> None:
@@ -188,7 +185,8 @@ class Scheduler:
         worker is left behind, and what they were at is planned again.
         """
         self.trials.prepare()
-        pool = WorkerPool(job, workers, self._capacity())
+        most = len(_flat(self.tuning)) + len(self.tuning) * self.plan.protocol.seeds
+        pool = WorkerPool(job, workers, capacity=most)
         started = recovered = time.monotonic()
         try:
             pool.publish(self.ids())
@@ -208,10 +206,6 @@ class Scheduler:
             pool.stop()
             self.ledger.recover(self.ids(), is_alive)
             self.reconcile()
-
-    def _capacity(self) -> int:
-        """The largest possible number of runs."""
-        return len(_flat(self.tuning)) + len(self.tuning) * self.plan.protocol.seeds
 
     def _replace_dead(self, pool: WorkerPool) -> None:
         """Start workers in place of those that have died, whose runs are planned again.
@@ -240,10 +234,9 @@ class Scheduler:
     def unfinished_steps(self, statuses: dict[int, str]) -> Iterator[int]:
         """The steps of every run that is not finished, those that tuning still holds up too."""
         for cell, numbers in self.tuning.items():
-            confirming, chosen = self.confirming.get(cell), self.chosen.get(cell)
-            lost = chosen is not None and chosen.setting is None
-            waiting = 0 if confirming is not None or lost else self.plan.protocol.seeds
-            there = sum(statuses[one] not in FINISHED for one in (*numbers, *(confirming or ())))
+            planned = (*numbers, *self.confirming.get(cell, ()))
+            waiting = 0 if cell in self.chosen else self.plan.protocol.seeds
+            there = sum(statuses[one] not in FINISHED for one in planned)
             yield from [self.plan[cell].steps] * (there + waiting)
 
 

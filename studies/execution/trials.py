@@ -3,6 +3,7 @@
 import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ RATES = (1e-9, 1e3)
 """A range that holds the usual learning rates; one beyond it widens it."""
 NUMBERS = (-(2**31), 2**31)
 """The same for every other number."""
-
 
 OPEN = """
 SELECT DISTINCT s.study_name FROM studies AS s JOIN trials AS t ON t.study_id = s.study_id
@@ -65,14 +65,14 @@ class Trials:
         """Open a trial for this attempt at a run; return its Optuna study and number."""
         import optuna
 
-        name = study_name(run)
+        name, space = study_name(run), Space.of(run)
         study = self._study(name)
         mark = {"run": run.id, "attempt": attempt, "seed": run.seed}
         study.add_trial(
             optuna.trial.create_trial(
                 state=optuna.trial.TrialState.RUNNING,
-                params=params_of(run),
-                distributions=distributions_of(run),
+                params=space.params(),
+                distributions=space.distributions(),
                 user_attrs=mark,
             )
         )
@@ -105,7 +105,8 @@ class Trials:
             study = self._study(name)
             for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
                 run = by_id.get(trial.user_attrs.get("run", -1))
-                if run is None or self._is_live(trial, run):
+                attempt = trial.user_attrs.get("attempt")
+                if run is None or (run.status == "running" and attempt == run.attempt):
                     continue
                 last = trial.number == run.optuna_trial
                 self.end(name, trial.number, nlls.get(run.id) if last else None)
@@ -144,9 +145,7 @@ class Trials:
         """Show the points of a search to Optuna's own tools, each once; the search reads none."""
         import optuna
 
-        study = optuna.create_study(
-            storage=self._storage, study_name=name, directions=directions, load_if_exists=True
-        )
+        study = self._study(name, directions)
         with warnings.catch_warnings():
             # A part with options is a mapping, which Optuna keeps as JSON, but with a warning.
             warnings.filterwarnings("ignore", message="Choices for a categorical distribution")
@@ -167,75 +166,68 @@ class Trials:
                         )
                     )
 
-    def _is_live(self, trial: Any, run: "Run") -> bool:
-        return run.status == "running" and trial.user_attrs.get("attempt") == run.attempt
-
-    def _study(self, name: str) -> "optuna.Study":
+    def _study(
+        self, name: str, directions: "Sequence[Direction]" = ("minimize",)
+    ) -> "optuna.Study":
         import optuna
 
         return optuna.create_study(
-            storage=self._storage, study_name=name, direction="minimize", load_if_exists=True
+            storage=self._storage, study_name=name, directions=directions, load_if_exists=True
         )
 
 
-def setting_of(run: "Run") -> dict[str, Any]:
-    """The setting of a tuning run: dotted keys with values."""
-    return run.provenance.get("setting") or {RATE: run.config["training"]["learning_rate"]}
+@dataclass(frozen=True)
+class Space:
+    """The setting of a tuning run, and what Optuna has to know of the values that are tried.
 
+    Args:
+        setting: Dotted keys with values.
+        choices: The values, as text, of each key that has others than numbers among them.
+        whole: The keys whose values are all whole numbers; rates are on a scale of their own.
+    """
 
-def params_of(run: "Run") -> dict[str, Any]:
-    """The setting of a run as Optuna keeps it: numbers as they are, and as text what has others."""
-    choices = _choices(run)
-    return {
-        key: _text(value) if key in choices else value for key, value in setting_of(run).items()
-    }
+    setting: Mapping[str, Any]
+    choices: Mapping[str, list[str]]
+    whole: list[str]
 
+    @classmethod
+    def of(cls, run: "Run") -> "Space":
+        own = run.provenance.get("setting") or {RATE: run.config["training"]["learning_rate"]}
+        each = [*run.provenance.get("tried", []), own]
+        tried = {key: [one[key] for one in each if key in one] for key in own}
+        choices = {
+            key: list(dict.fromkeys(map(_text, values)))
+            for key, values in tried.items()
+            if not all(map(_is_number, values))
+        }
+        numbers = sorted(tried.keys() - choices.keys() - {RATE})
+        whole = [key for key in numbers if all(isinstance(one, int) for one in tried[key])]
+        return cls(own, choices, whole)
 
-def distributions_of(run: "Run") -> dict[str, Any]:
-    """The distributions of a run's setting; the choices of a text are the values tried."""
-    from optuna.distributions import (
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
+    def params(self) -> dict[str, Any]:
+        """The setting as Optuna keeps it: numbers as they are, and as text what has others."""
+        return {
+            key: _text(value) if key in self.choices else value
+            for key, value in self.setting.items()
+        }
 
-    choices, whole = _choices(run), _whole(run)
-    found: dict[str, Any] = {}
-    for key, value in params_of(run).items():
-        if key in choices:
-            found[key] = CategoricalDistribution(choices[key])
-            continue
-        low, high = RATES if key == RATE else NUMBERS
-        kind = IntDistribution if key in whole else FloatDistribution
-        found[key] = kind(min(low, value), max(high, value), log=key == RATE)
-    return found
+    def distributions(self) -> dict[str, Any]:
+        """The distribution of each key; the choices of a text are the values tried."""
+        from optuna.distributions import (
+            CategoricalDistribution,
+            FloatDistribution,
+            IntDistribution,
+        )
 
-
-def _tried(run: "Run") -> dict[str, list[Any]]:
-    """The values of each key of a run's setting, in the order in which they are tried."""
-    own = setting_of(run)
-    return {
-        key: [one[key] for one in [*run.provenance.get("tried", []), own] if key in one]
-        for key in own
-    }
-
-
-def _choices(run: "Run") -> dict[str, list[str]]:
-    """The values, as text, of each key that has others than numbers among them."""
-    return {
-        key: list(dict.fromkeys(map(_text, values)))
-        for key, values in _tried(run).items()
-        if not all(map(_is_number, values))
-    }
-
-
-def _whole(run: "Run") -> list[str]:
-    """The keys whose values are all whole numbers; rates are on a scale of their own."""
-    return sorted(
-        key
-        for key, values in _tried(run).items()
-        if key != RATE and all(_is_number(one) and isinstance(one, int) for one in values)
-    )
+        found: dict[str, Any] = {}
+        for key, value in self.setting.items():
+            if key in self.choices:
+                found[key] = CategoricalDistribution(self.choices[key])
+                continue
+            low, high = RATES if key == RATE else NUMBERS
+            kind = IntDistribution if key in self.whole else FloatDistribution
+            found[key] = kind(min(low, value), max(high, value), log=key == RATE)
+        return found
 
 
 def _text(value: Any) -> str:
@@ -253,11 +245,11 @@ def study_name(run: "Run") -> str:
     """
     from registry.config import hash_of
 
-    rest = {root: run.config[root] for root in run.config}
-    for key in setting_of(run):
+    space, rest = Space.of(run), dict(run.config)
+    for key in space.setting:
         rest = _without(rest, key.split("."))
     training = rest.pop("training", {})
-    known = [rest, training, *(kinds for kinds in (_choices(run), _whole(run)) if kinds)]
+    known = [rest, training, *(kinds for kinds in (space.choices, space.whole) if kinds)]
     return f"{run.study}/{run.task}/{run.arm}/{hash_of(known)[:8]}"
 
 

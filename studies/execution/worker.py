@@ -85,10 +85,7 @@ def work(job: Job, shared: SharedProgress, slot: int) -> None:
 class Worker:
     """A worker: claims published runs one after another, and does them.
 
-    Args:
-        job: Its settings.
-        shared: The memory shared with the parent.
-        slot: Its place there.
+    `slot` is its place in the memory that it shares with its parent.
     """
 
     def __init__(self, job: Job, shared: SharedProgress, slot: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from registry.errors import ConfigError, Problem, UnknownNameError
 from registry.yaml_file import parse_yaml
-from studies.experiment.overlays import merge, name_of, nested, read_each, refuse_other_roots
+from studies.experiment.overlays import name_of, nested, read_each, refuse_other_roots
 
 TIMES = " × "
 
@@ -102,9 +102,7 @@ def crossed(factors: Mapping[str, Mapping[str, Any]]) -> tuple[Arm, ...]:
     arms: list[Arm] = []
     for labels in product(*factors.values()):
         levels = dict(zip(factors, labels, strict=True))
-        overlay: dict[str, Any] = {}
-        for key, label in levels.items():
-            overlay = merge(overlay, nested({key: factors[key][label]}))
+        overlay = nested({key: factors[key][label] for key, label in levels.items()})
         arms.append(Arm(TIMES.join(labels), overlay=overlay, levels=levels))
     return tuple(arms)
 
@@ -124,7 +122,6 @@ def read_factors(given: Any) -> dict[str, dict[str, Any]]:
 
 
 def _factor_of(factor: tuple[Any, Any]) -> tuple[str, dict[str, Any]]:
-    """A factor with its levels, by label."""
     key, levels = factor
     refuse_other_roots({key: levels}, "")
     if isinstance(levels, Mapping):
@@ -161,8 +158,8 @@ def select(declared: Sequence[Arm], names: Sequence[str] | None, bare_too: bool)
     known = {arm.name: arm for arm in declared}
     found: list[Arm] = []
     for name in names:
-        typed = TIMES.join(name.replace("*", "×").replace(" x ", " × ").split("×"))
-        typed = TIMES.join(part.strip() for part in typed.split("×"))
+        levels = name.replace("*", "×").replace(" x ", " × ").split("×")
+        typed = TIMES.join(level.strip() for level in levels)
         if typed in known:
             found.append(known[typed])
         elif bare_too:

@@ -9,8 +9,8 @@ from registry.registry import registry_of
 from store.metrics import METRICS, metric_of
 from studies.experiment.draft import Draft
 from studies.experiment.hypothesis import Hypothesis
-from studies.experiment.overlays import lies_under
-from studies.experiment.plan import Cell, Difference
+from studies.experiment.overlays import differing, lies_under
+from studies.experiment.plan import Difference
 
 
 def asked(draft: Draft) -> list[Hypothesis]:
@@ -64,7 +64,7 @@ def differences(draft: Draft, claim: Hypothesis) -> list[Difference]:
 
 
 def _between(draft: Draft, panel: str, pair: tuple[str, str]) -> list[Difference]:
-    configs = [_config(draft, draft.cell(panel, name)) for name in pair]
+    configs = [draft.config(draft.cell(panel, name)).plain() for name in pair]
     # A model of one's own stands in place of the whole encoder: that is one difference, not fifty.
     one_model = len({bool(config.get("encoder")) for config in configs}) > 1
     arm, against = (
@@ -72,9 +72,7 @@ def _between(draft: Draft, panel: str, pair: tuple[str, str]) -> list[Difference
         for config in configs
     )
     return [
-        Difference(key, arm.get(key), against.get(key))
-        for key in sorted({*arm, *against})
-        if arm.get(key) != against.get(key)
+        Difference(key, arm.get(key), against.get(key)) for key in sorted(differing(arm, against))
     ]
 
 
@@ -141,8 +139,9 @@ def _of_interaction(draft: Draft, claim: Hypothesis) -> Iterator[str]:
     """The second pair makes the same change as the first."""
     if claim.than is None:
         return
+    varied = draft.variables
     first, second = (
-        {str(one) for one in _between(draft, claim.panel, pair) if _varies(draft, one)}
+        {str(one) for one in _between(draft, claim.panel, pair) if lies_under(one.key, varied)}
         for pair in ((claim.arm, claim.against), claim.than)
     )
     if first != second:
@@ -151,10 +150,6 @@ def _of_interaction(draft: Draft, claim: Hypothesis) -> Iterator[str]:
             f"{claim.arm} against {claim.against} changes {'; '.join(sorted(first))} and "
             f"{claim.than[0]} against {claim.than[1]} changes {'; '.join(sorted(second))}"
         )
-
-
-def _varies(draft: Draft, difference: Difference) -> bool:
-    return lies_under(difference.key, draft.variables)
 
 
 def _of_size(claim: Hypothesis) -> Iterator[str]:
@@ -200,10 +195,6 @@ def _of_metric(draft: Draft, claim: Hypothesis, key: str) -> Iterator[Problem]:
             rule = f"no run has the metric {claim.metric!r}; measured are {', '.join(known)}"
         near = nearest_one(claim.metric, known)
         yield Problem(key, rule, claim.metric, nearest=near)
-
-
-def _config(draft: Draft, cell: Cell) -> dict[str, Any]:
-    return draft.config(cell).plain()
 
 
 def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

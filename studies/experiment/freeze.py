@@ -67,14 +67,9 @@ def kept_for(plan: Plan, results: "Results") -> "Kept | None":
 def freeze(plan: Plan, ledger: "Ledger", results: "Results", run_ids: Sequence[int]) -> "Kept":
     """The first protocol that was frozen for the runs of this plan; this one, if there is none.
 
-    Args:
-        plan: The plan.
-        ledger: Where it is kept.
-        results: What is kept there already.
-        run_ids: The confirming runs of the plan so far.
+    `run_ids` are the confirming runs of the plan so far.
     """
-    kept = kept_for(plan, results)
-    return kept or ledger.freeze(plan.study, plan.frozen, run_ids)
+    return kept_for(plan, results) or ledger.freeze(plan.study, plan.frozen, run_ids)
 
 
 def frozen_for(plan: Plan, kept: "Kept") -> Frozen:

@@ -97,7 +97,6 @@ def matched(match: Match, names: tuple[str, str], target: float, turned: Turned)
     Raises:
         ConfigError: If no value comes near enough; it tells what was reached, and what would help.
     """
-
     search = _Search(match, names, target, turned, COUNTED[match.what])
     written = float(search.counted(turned(None)))
     if search.near(written):
@@ -110,8 +109,6 @@ def matched(match: Match, names: tuple[str, str], target: float, turned: Turned)
 
 @dataclass(frozen=True)
 class _Search:
-    """The search for one arm's knob."""
-
     match: Match
     names: tuple[str, str]
     target: float
@@ -157,16 +154,14 @@ class _Search:
         """Nothing is near enough."""
         arm, reference = self.names
         unit, off = UNITS[self.match.what], (cost / self.target - 1) * 100
-        others = f" ({self.others()})" if self.others() else ""
+        others = " or ".join(one for one in KNOBS[self.match.what] if one != self.match.knob)
+        others = f" ({others})" if others else ""
         return self.refused(
             f"{arm} cannot be matched to {reference}: of {self.target:,.0f} {unit} the nearest is "
             f"{cost:,.0f} ({off:+.1f} %) at {self.match.knob}={value}, and "
             f"{self.match.within * 100:g} % is allowed; adjust another key{others}, take a "
             "smaller study.match.step, or allow more by study.match.within"
         )
-
-    def others(self) -> str:
-        return " or ".join(one for one in KNOBS[self.match.what] if one != self.match.knob)
 
     def refused(self, rule: str) -> ConfigError:
         return ConfigError([Problem("study.match", rule, item=self.names[0])])
@@ -231,33 +226,15 @@ class Costs:
 
 
 def costs_of(config: RunConfig) -> Costs:
-    """The costs of a run that trains.
-
-    Raises:
-        ConfigError: If its encoder or its function refuses its options.
-    """
+    """The costs of a run that trains."""
     parameters, flops, broken = None, None, ""
     try:
         model = _built(config)
         parameters = _parameters(model)
         flops = _flops(model, config)
-    except BrokenModelError as error:
+    except (BrokenModelError, ConfigError) as error:
         broken = str(error)
-    return Costs(parameters, flops, tokens_of(config), steps_of(config), broken)
-
-
-def parameters_of(config: RunConfig) -> int:
-    """The number of parameters of the model of a run."""
-    return _parameters(_built(config))
-
-
-def flops_per_token_of(config: RunConfig) -> float:
-    """FLOPs of a forward pass at the longest trained length, a token.
-
-    Raises:
-        BrokenModelError: If the model raises an error.
-    """
-    return _flops(_built(config), config)
+    return Costs(parameters, flops, tokens_of(config), config.training.steps, broken)
 
 
 def tokens_of(config: RunConfig) -> float:
@@ -270,16 +247,11 @@ def tokens_of(config: RunConfig) -> float:
     return training.steps * training.batch_size * mean
 
 
-def steps_of(config: RunConfig) -> int:
-    """Steps of training."""
-    return config.training.steps
-
-
-COUNTED: Mapping[str, Callable[[RunConfig], int | float]] = {
-    "parameters": parameters_of,
-    "flops_per_token": flops_per_token_of,
+COUNTED: Mapping[str, Counted] = {
+    "parameters": lambda config: _parameters(_built(config)),
+    "flops_per_token": lambda config: _flops(_built(config), config),
     "tokens": tokens_of,
-    "steps": steps_of,
+    "steps": lambda config: config.training.steps,
 }
 """The function that counts each cost."""
 

@@ -126,9 +126,9 @@ def refuse_other_roots(overlay: Any, key: str) -> None:
         rule = f"an overlay holds keys such as encoder.n_layers; got {overlay!r}"
         raise ConfigError([Problem(key, rule, overlay)])
     wrong = [
-        _other_root(f"{key}.{root}" if key else str(root), str(root), allowed)
-        for root in overlay
-        if str(root).split(".")[0] not in allowed
+        _other_root(f"{key}.{root}" if key else root, root, allowed)
+        for root in map(str, overlay)
+        if root.split(".")[0] not in allowed
     ]
     if wrong:
         raise ConfigError(wrong)

@@ -198,7 +198,6 @@ def _panel_of(task: Any, panels: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _encoder_problems(encoder: Any) -> list[Problem]:
-    """The problems of the shared encoder keys."""
     if not isinstance(encoder, Mapping):
         return []
     try:
@@ -221,19 +220,17 @@ def at_origin(problem: Problem, layers: Sequence[Layer]) -> Problem:
         problem: Under its key in the settings that all layers make.
         layers: From the top down.
     """
-    for layer in layers:
-        for key in _spellings(problem.key):
-            if holds(layer.data, key):
-                return _told(problem, layer, key)
-    for place in _places(problem.key):
-        for layer in layers:
-            if holds(layer.data, place):
-                return _told(problem, layer, problem.key)
-    parent = problem.key.rpartition(".")[0]
-    for layer in reversed(layers):
-        if parent and holds(layer.data, parent):
-            return _told(problem, layer, problem.key)
-    return problem
+    key, parent = problem.key, problem.key.rpartition(".")[0]
+    found = [
+        *((layer, one) for layer in layers for one in _spellings(key) if holds(layer.data, one)),
+        *((layer, key) for one in _places(key) for layer in layers if holds(layer.data, one)),
+        *((layer, key) for layer in reversed(layers) if parent and holds(layer.data, parent)),
+    ]
+    if not found:
+        return problem
+    layer, key = found[0]
+    place = f"{layer.under}.{key}" if layer.under else key
+    return replace(problem, key=place, file=None if layer.file is None else str(layer.file))
 
 
 def _spellings(key: str) -> Iterator[str]:
@@ -254,11 +251,6 @@ def _places(key: str) -> Iterator[str]:
         yield "study.factors"
     if key.startswith("study.tune"):
         yield "study.tune"
-
-
-def _told(problem: Problem, layer: Layer, key: str) -> Problem:
-    place = f"{layer.under}.{key}" if layer.under else key
-    return replace(problem, key=place, file=None if layer.file is None else str(layer.file))
 
 
 def holds(data: Any, key: str) -> bool:

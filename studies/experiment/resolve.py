@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from registry.choices import Choice
 from registry.config import hash_of, without_defaults
-from registry.errors import ConfigError
 from registry.registry import registry_of
 from studies.experiment.contrasts import beside, why_not_asked
 from studies.experiment.draft import Draft
 from studies.experiment.freeze import protocol_of
-from studies.experiment.match import Costs, costs_of, steps_of, tokens_of
+from studies.experiment.match import costs_of
 from studies.experiment.plan import (
     Cell,
     Criterion,
@@ -194,25 +193,17 @@ def _with_costs(draft: Draft, planned: PlannedCell, known: Plan | None) -> Plann
     config = draft.config(planned.cell)
     if config.task is None or config.perform is not None:
         return planned
-    before = [] if known is None else [one for one in known.planned if one.cell == planned.cell]
-    costs = next((one.costs for one in before if _is_same(one, planned)), None)
-    return replace(planned, costs=costs or _costs(config))
+    before = () if known is None else known.planned
+    counted = (one.costs for one in before if _first_run(one) == _first_run(planned))
+    return replace(planned, costs=next(counted, None) or costs_of(config))
 
 
-def _is_same(one: PlannedCell, other: PlannedCell) -> bool:
-    mine, theirs = one.tries[0], other.tries[0]
-    return (mine.config, mine.code_hash) == (theirs.config, theirs.code_hash)
-
-
-def _costs(config: RunConfig) -> Costs:
-    try:
-        return costs_of(config)
-    except ConfigError as error:
-        return Costs(None, None, tokens_of(config), steps_of(config), str(error))
+def _first_run(planned: PlannedCell) -> tuple[Cell, dict[str, Any], str]:
+    first = planned.tries[0]
+    return planned.cell, first.config, first.code_hash
 
 
 def _papers(draft: Draft) -> tuple[str, ...]:
-    """The papers that the parts and tasks of the study name, as arXiv numbers."""
     parts = {part for cell in draft.cells() for part in _classes(draft.config(cell))}
     return tuple(sorted({number for part in parts for number in cited(part.__doc__ or "")}))
 

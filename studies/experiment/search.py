@@ -39,11 +39,6 @@ class Point:
     values: tuple[float, ...]
 
 
-def arm_of(setting: Mapping[str, Any]) -> Arm:
-    """The arm of one point of the space, named after it."""
-    return Arm(in_words(setting), overlay=nested(setting))
-
-
 def grow(draft: Draft, points: Sequence[Point]) -> Draft | None:
     """The draft with the arms of the next generation; None where the search is over.
 
@@ -81,7 +76,7 @@ def _proposals(draft: Draft, search: Search, known: Sequence[Point]) -> Iterator
             key: evenly.choice(values) if trial is None else values[trial.params[key]]
             for key, values in search.space.items()
         }
-        arm = arm_of(setting)
+        arm = Arm(in_words(setting), overlay=nested(setting))
         if setting not in taken and _fits(draft, arm):
             taken.append(setting)
             refused = 0
@@ -107,8 +102,7 @@ def _told(draft: Draft, search: Search, known: Sequence[Point]) -> "optuna.Study
         sampler = optuna.samplers.TPESampler(seed=_seed(draft), constant_liar=True)
     study = optuna.create_study(directions=list(search.objectives.values()), sampler=sampler)
     for point in known:
-        inside = all(point.setting[key] in search.space[key] for key in search.space)
-        if inside:
+        if all(point.setting[key] in search.space[key] for key in search.space):
             params = {key: search.space[key].index(point.setting[key]) for key in search.space}
             study.add_trial(
                 optuna.trial.create_trial(

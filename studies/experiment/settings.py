@@ -1,7 +1,8 @@
 """The protocol of a study: its panels, its arms, how they are tuned, and what is claimed."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
+from functools import reduce
 from itertools import product
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -123,7 +124,7 @@ def _hypothesis(given: Any) -> Hypothesis:
         return given
     hints = get_type_hints(Hypothesis)
     options: dict[str, Any] = {
-        each.name: (hints[each.name], each.default if _has_default(each) else ...)
+        each.name: (hints[each.name], ... if each.default is MISSING else each.default)
         for each in fields(Hypothesis)
     }
     options["lengths"] = (Annotated[tuple[Count, ...], Strict(False)], ...)
@@ -133,12 +134,6 @@ def _hypothesis(given: Any) -> Hypothesis:
         return Hypothesis(**model(**mapping(given)).model_dump())
     except ValidationError as error:
         raise ConfigError(problems_of(error, model)) from None
-
-
-def _has_default(each: Any) -> bool:
-    from dataclasses import MISSING
-
-    return each.default is not MISSING
 
 
 def _few(claims: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
@@ -246,7 +241,4 @@ class Settings(Strictly):
 
 def merge_all(*overlays: Mapping[str, Any]) -> dict[str, Any]:
     """Overlays laid over one another, the last on top."""
-    merged: dict[str, Any] = {}
-    for overlay in overlays:
-        merged = merge(merged, overlay)
-    return merged
+    return reduce(merge, overlays, dict[str, Any]())

@@ -57,18 +57,6 @@ class Line:
     detail: str
 
 
-def _as_it_is(roots: Mapping[str, Any]) -> Mapping[str, Any]:
-    return roots
-
-
-def _nothing(arm: "Arm", settings: "Settings") -> str:
-    return ""
-
-
-def _nothing_to_note(plan: Any) -> Sequence[str]:
-    return ()
-
-
 @dataclass(frozen=True)
 class Study:
     """A study, as data; its arms, hypotheses and protocol are in the settings of its budgets.
@@ -99,8 +87,8 @@ class Study:
     text: str
     variables: tuple[str, ...]
     budgets: Mapping[str, Budget]
-    complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _as_it_is
-    remark: Callable[["Arm", "Settings"], str] = _nothing
+    complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda roots: roots
+    remark: Callable[["Arm", "Settings"], str] = lambda arm, settings: ""
     metrics: Mapping[str, str] = field(default_factory=dict[str, str])
     beside: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
@@ -108,7 +96,7 @@ class Study:
     called: str = ""
     axes: Axes | None = None
     show: "Show | None" = None
-    notes: Callable[[Any], Sequence[str]] = _nothing_to_note
+    notes: Callable[[Any], Sequence[str]] = lambda plan: ()
 
     @property
     def launcher(self) -> str:

@@ -60,7 +60,10 @@ def _study(file: Path, data: Mapping[str, Any]) -> Study:
         text="\n\n".join([question, *_told(data)]),
         variables=tuple(_texts(data.get("variable", []))),
         budgets=budgets,
-        plugins=tuple(_seen_from(file, spec) for spec in _texts(data.get("import", []))),
+        plugins=tuple(
+            str(file.parent / spec) if spec.endswith(".py") else spec
+            for spec in _texts(data.get("import", []))
+        ),
         file=file,
     )
 
@@ -101,7 +104,6 @@ def _name_problems(name: str) -> Iterator[Problem]:
 
 
 def _not_mappings(place: str, data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Roots that hold no keys."""
     for root, value in data.items():
         wrong = not_a_mapping(str(root), value)
         if wrong is not None:
@@ -156,7 +158,3 @@ def _told(data: Mapping[str, Any]) -> Iterator[str]:
 
 def _texts(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list) else [value]
-
-
-def _seen_from(file: Path, spec: str) -> str:
-    return str(file.parent / spec) if spec.endswith(".py") else spec

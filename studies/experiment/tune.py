@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from itertools import islice
+from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
 from registry.config import hash_of
 from store.records import Choice
-from studies.experiment.plan import Cell
+from studies.experiment.plan import Cell, Plan
 from studies.experiment.settings import Setting, Ties
 
 if TYPE_CHECKING:
@@ -25,17 +27,17 @@ class Tried:
     @property
     def nll(self) -> float | None:
         """The mean over the tuning seeds; None where one of them has none."""
-        found = [self.nlls.get(run.id) for run in self.runs]
-        known = [value for value in found if value is not None]
-        return sum(known) / len(known) if known and len(known) == len(found) else None
+        known = self._known
+        return sum(known) / len(known) if known and len(known) == len(self.runs) else None
 
     @property
     def standard_error(self) -> float:
         """The standard error of `nll` over the tuning seeds; 0 for a single seed."""
-        from statistics import stdev
+        return stdev(self._known) / len(self._known) ** 0.5 if len(self._known) > 1 else 0.0
 
-        found = [value for run in self.runs if (value := self.nlls.get(run.id)) is not None]
-        return stdev(found) / len(found) ** 0.5 if len(found) > 1 else 0.0
+    @property
+    def _known(self) -> list[float]:
+        return [value for run in self.runs if (value := self.nlls.get(run.id)) is not None]
 
 
 def validation_nll(scores: Iterable[Any]) -> float | None:
@@ -49,63 +51,47 @@ def validation_nll(scores: Iterable[Any]) -> float | None:
 
 
 def by_setting(
-    settings: Sequence[Setting],
-    runs: Sequence["Run"],
-    seeds: int,
-    nlls: Mapping[int, float | None],
+    plan: Plan, cell: Cell, runs: Sequence["Run"], nlls: Mapping[int, float | None]
 ) -> list[Tried]:
-    """Tuning runs, planned setting by setting and each on every tuning seed, as what was tried."""
-    return [
-        Tried(setting, runs[number * seeds : (number + 1) * seeds], nlls)
-        for number, setting in enumerate(settings)
-    ]
+    """The tuning runs of a cell, in the order of the plan, as what was tried."""
+    own, seeds = iter(runs), len(plan.protocol.tuning_seeds)
+    return [Tried(one.setting, [*islice(own, seeds)], nlls) for one in plan[cell].tries]
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """The choice of tuning for a cell.
-
-    Args:
-        setting: The setting, or None where there is none.
-        reason: Why there is none.
-        edges: The tuned keys whose chosen value is the "lowest" or the "highest" that was tried.
-        near: Settings whose validation nll is as good, within the tolerance.
-    """
-
-    setting: Setting | None
-    reason: str = ""
-    edges: Mapping[str, str] = field(default_factory=dict[str, str])
-    near: tuple[Setting, ...] = ()
-
-
-def choose(tried: Sequence[Tried], tolerance: float, ties: Ties = "lowest") -> Chosen:
-    """The setting of lowest mean validation nll over the tuning seeds.
+def choose(cell: Cell, tried: Sequence[Tried], tolerance: float, ties: Ties = "lowest") -> Choice:
+    """Choose the setting of lowest mean validation nll over the tuning seeds.
 
     Settings within `tolerance` nats of it, or within one standard error of its mean over the
     tuning seeds, are near-tied. With "middle" the one of them that stands nearest to the middle of
     the list is taken, whichever is lowest by chance. Longer lengths and other arms have no say.
     """
+    without = undecided(cell, tried, tolerance, ties)
     runs = [run for one in tried for run in one.runs]
     failed = sum(run.status == "failed" for run in runs)
     if failed:
-        return Chosen(None, f"{failed} of {len(runs)} tuning runs failed")
+        return replace(without, reason=f"{failed} of {len(runs)} tuning runs failed")
     known = [(one.nll, one) for one in tried if one.nll is not None]
     if not known:
-        return Chosen(None, "training diverged at every setting")
+        return replace(without, reason="training diverged at every setting")
     lowest, best = min(known, key=lambda pair: pair[0])
     width = max(tolerance, best.standard_error)
     tied = [one for nll, one in known if nll <= lowest + width]
     taken = best if ties == "lowest" else min(tied, key=lambda one: _from_middle(one, tried))
-    near = [one.setting for one in tied if one is not taken]
-    return Chosen(taken.setting, edges=edges(taken.setting, tried), near=tuple(near))
+    return replace(
+        without,
+        setting=dict(taken.setting),
+        nll=taken.nll,
+        near=[dict(one.setting) for one in tied if one is not taken],
+        edges=edges(taken.setting, tried),
+        runs=[run.id for run in taken.runs],
+    )
 
 
-def choice_of(
-    cell: Cell, tried: Sequence[Tried], chosen: Chosen, tolerance: float, ties: Ties
+def undecided(
+    cell: Cell, tried: Sequence[Tried], tolerance: float, ties: Ties, reason: str | None = None
 ) -> Choice:
-    """The choice of tuning for a cell, as a record to store."""
-    taken = [one for one in tried if one.setting == chosen.setting]
-    told = [
+    """The record of what was tried for a cell, without a setting."""
+    known = [
         {
             "setting": dict(one.setting),
             "nll": one.nll,
@@ -114,20 +100,16 @@ def choice_of(
         }
         for one in tried
     ]
-    ids = [[one["setting"], one["runs"]] for one in told]
+    ids = [[one["setting"], one["runs"]] for one in known]
     return Choice(
         study=tried[0].runs[0].study,
         task=cell.task,
         arm=cell.arm,
         search=hash_of({"tried": ids, "tolerance": tolerance, "ties": ties}),
         rule=f"lowest validation nll; within {tolerance:g} nats, the {ties}",
-        setting=None if chosen.setting is None else dict(chosen.setting),
-        nll=taken[0].nll if taken else None,
-        reason=chosen.reason or None,
-        tried=told,
-        near=[dict(setting) for setting in chosen.near],
-        edges=dict(chosen.edges),
-        runs=[run.id for one in taken for run in one.runs],
+        setting=None,
+        reason=reason,
+        tried=known,
     )
 
 

@@ -13,31 +13,16 @@ from studies.experiment.hypothesis import Hypothesis
 from studies.experiment.overlays import EXAMPLES, PLAIN, lies_under, nested
 from studies.experiment.overrides import holds, resolve_settings
 from studies.experiment.plan import Cell
+from studies.experiment.settings import Setting
 from studies.training.settings import Evaluation, RunConfig, Training, task_of
 
 BY_TASK = ("vocab_size", "n_classes")
 
 
-def check_draft(draft: Draft) -> None:
-    """Refuse a draft that cannot be done, or whose contrasts mean nothing.
-
-    Raises:
-        ConfigError: With every problem.
-    """
-    problems = draft_problems(draft)
-    if problems:
-        raise ConfigError(problems)
-
-
 def draft_problems(draft: Draft) -> list[Problem]:
     """Everything that is wrong with a draft."""
-    problems = [
-        *_of_labels(draft),
-        *_of_arms(draft),
-        *_without_effect(draft),
-        *match_problems(draft),
-    ]
-    problems += key_problems(draft)
+    problems = [*_of_labels(draft), *_of_arms(draft), *_without_effect(draft)]
+    problems += [*match_problems(draft), *key_problems(draft)]
     if problems:
         return problems
     problems = [problem for cell in draft.cells() for problem in _of_cell(draft, cell)]
@@ -115,7 +100,6 @@ def _of_names(draft: Draft) -> Iterator[Problem]:
 
 
 def _without_effect(draft: Draft) -> list[Problem]:
-    """Shared keys that every arm replaces, and those that the task decides."""
     shared = {"encoder": nested(draft.settings.encoder)}
     overlays = [arm.over(draft.study.variables) for arm in draft.arms.values()]
     problems: list[Problem] = []
@@ -133,11 +117,20 @@ def _without_effect(draft: Draft) -> list[Problem]:
     return problems
 
 
-def _of_cell(draft: Draft, cell: Cell) -> list[Problem]:
+def _refused(draft: Draft, cell: Cell, setting: Setting | None = None) -> list[Problem]:
+    """The problems for which the config of a cell is refused."""
     try:
-        config = draft.config(cell)
+        draft.config(cell, setting)
     except ConfigError as error:
-        return [attributed(draft, cell, problem) for problem in error.problems]
+        return list(error.problems)
+    return []
+
+
+def _of_cell(draft: Draft, cell: Cell) -> list[Problem]:
+    refused = _refused(draft, cell)
+    if refused:
+        return [attributed(draft, cell, problem) for problem in refused]
+    config = draft.config(cell)
     return [*_of_run(config, cell), *_of_lengths(config)]
 
 
@@ -167,7 +160,6 @@ def _of_run(config: RunConfig, cell: Cell) -> list[Problem]:
 
 
 def _of_lengths(config: RunConfig) -> list[Problem]:
-    """Lengths at which the task has no answers."""
     if config.task is None:
         return []
     task = task_of(config.task)
@@ -189,27 +181,16 @@ def _of_settings(draft: Draft) -> list[Problem]:
     """Settings of tuning that no run can have; those of training alone fail for all arms alike."""
     settings = draft.settings.study.settings()[1:]
     inside = all(key.startswith("training.") for setting in settings for key in setting)
-    problems: list[Problem] = []
-    for cell in draft.cells()[:1] if inside else draft.cells():
-        for setting in settings if _is_sound(draft, cell) else ():
-            try:
-                draft.config(cell, setting)
-            except ConfigError as error:
-                problems += [one.within("study.tune") for one in error.problems]
-    return problems
-
-
-def _is_sound(draft: Draft, cell: Cell) -> bool:
-    """Return whether a cell's first setting is valid; its problems are reported elsewhere."""
-    try:
-        draft.config(cell)
-    except ConfigError:
-        return False
-    return True
+    return [
+        problem.within("study.tune")
+        for cell in (draft.cells()[:1] if inside else draft.cells())
+        if not _refused(draft, cell)
+        for setting in settings
+        for problem in _refused(draft, cell, setting)
+    ]
 
 
 def _of_search(draft: Draft) -> Iterator[Problem]:
-    """Keys of a search that no run has."""
     search = draft.settings.study.search
     if search is None:
         return
@@ -311,16 +292,19 @@ def match_problems(draft: Draft) -> list[Problem]:
     match, study = draft.settings.study.match, draft.settings.study
     if match is None:
         return []
-    key, found = "study.match.adjust", list[Problem]()
-    if any(lies_under(one, (match.knob,)) or one == match.knob for one in draft.variables):
-        rule = f"{match.knob} is what the arms differ in; adjust another key"
-        found.append(Problem(key, rule, match.knob))
-    if any(match.knob in setting for setting in study.settings()):
-        rule = f"{match.knob} is tuned, and so cannot be adjusted as well"
-        found.append(Problem(key, rule, match.knob))
-    if match.knob.split(".")[0] not in ("encoder", "model", "training"):
-        rule = f"a knob is a key of encoder, model or training; got {match.knob!r}"
-        found.append(Problem(key, rule, match.knob))
+    knob = match.knob
+    rules = {
+        f"{knob} is what the arms differ in; adjust another key": any(
+            lies_under(one, (knob,)) for one in draft.variables
+        ),
+        f"{knob} is tuned, and so cannot be adjusted as well": any(
+            knob in setting for setting in study.settings()
+        ),
+        f"a knob is a key of encoder, model or training; got {knob!r}": (
+            knob.split(".")[0] not in ("encoder", "model", "training")
+        ),
+    }
+    found = [Problem("study.match.adjust", rule, knob) for rule, broken in rules.items() if broken]
     names = [arm.name for arm in study.declared()] or list(draft.arms)
     if draft.reference not in names:
         rule = str(UnknownNameError("arm of this study", draft.reference, names))

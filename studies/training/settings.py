@@ -109,7 +109,8 @@ class Training(Strictly):
     No steps at all leave the model as it was initialized. `examples` is how many sequences there
     are to train on, "infinite" for fresh ones at every step. `until` trains to the same fit.
     `warmup_steps` below 1 are a share of the steps. A batch of several lengths has as many
-    sequences of each as of the others, and is padded with 0 to the longest.
+    sequences of each as of the others, and is padded with 0 to the longest. Weights, moments and
+    activations are of `dtype`; what is not trained may be float16.
     """
 
     steps: Whole = 600
@@ -137,6 +138,15 @@ class Training(Strictly):
             raise ValueError(
                 "each length of a batch has as many sequences, so lengths_per_batch must divide "
                 f"batch_size; got {self.lengths_per_batch} and {self.batch_size}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _steps_keep_their_size(self) -> "Training":
+        if self.dtype == "float16" and self.steps:
+            raise ValueError(
+                "AdamW cannot train in float16: squares of gradients below 2e-4 round to 0 there, "
+                "and steps become thousands of times too large; use bfloat16 or float32"
             )
         return self
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from registry.errors import ConfigError
 from store import Results
 from store.ledger import Ledger
 from store.records import Run, Score
@@ -20,6 +21,7 @@ from studies.experiment.overrides import gather
 from studies.experiment.plan import Plan
 from studies.experiment.resolve import resolve
 from studies.experiment.study import Budget, Study
+from studies.experiment.validate import draft_problems
 from studies.report.findings import Findings
 from studies.statistics import Verdict
 from studies.training.settings import check_run, task_of
@@ -269,3 +271,10 @@ def case(folder: Path, name: str) -> MadeUp:
     """One of these, stored."""
     skills = CASES[name]
     return MadeUp(folder, draft(len(skills["rope"])), skills)
+
+
+def check_draft(draft: Draft) -> None:
+    """Refuse a draft with every problem that it has, as a call would."""
+    problems = draft_problems(draft)
+    if problems:
+        raise ConfigError(problems)

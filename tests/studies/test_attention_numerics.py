@@ -9,7 +9,7 @@ from studies.experiment.contrasts import asked
 from studies.experiment.draft import Draft
 from studies.experiment.hypothesis import SIGNS
 from studies.experiment.overrides import gather
-from studies.experiment.validate import check_draft
+from tests.studies.made_up import check_draft
 from tests.studies.studying import call_in, means_of
 
 

@@ -11,11 +11,11 @@ from studies.analysis.sentences import claims
 from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
 from studies.experiment.study_file import read_study
-from studies.experiment.validate import check_draft, draft_problems
+from studies.experiment.validate import draft_problems
 from studies.report.findings import findings_of
 from studies.report.page import html_page, markdown_page
 from tests.messages import Messages
-from tests.studies.made_up import CLAIM, MadeUp, draft
+from tests.studies.made_up import CLAIM, MadeUp, check_draft, draft
 
 TEXT = """
 name: placement

@@ -7,8 +7,8 @@ import pytest
 from studies.experiment.contrasts import asked
 from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
-from studies.experiment.validate import check_draft
 from studies.head_count import FIXED, OFFSETS, RANK, STUDY, remark
+from tests.studies.made_up import check_draft
 from tests.studies.studying import call_in, means_of
 
 

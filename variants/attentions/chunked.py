@@ -91,7 +91,6 @@ class Chunked(Attention):
         start: int,
         dropout: float,
     ) -> Float[Tensor, "batch heads block d_head"]:
-        """The output of the block of queries that starts there."""
         rows, position = slice(start, start + q.shape[2]), prepared.position
         allowed = prepared.allowed(rows)
         if prepared.causal:

@@ -136,7 +136,6 @@ def _terms(q: Tensor, k: Tensor, causal: bool) -> Float[Tensor, "... query key"]
 
 
 def _whole(q: Tensor, k: Tensor, v: Tensor) -> Float[Tensor, "batch heads query channel"]:
-    """For each query, the sum over all keys."""
     state = einsum(
         k, v, "batch heads key d_head, batch heads key channel -> batch heads d_head channel"
     )

@@ -93,7 +93,10 @@ class SDPA(Attention):
 def _lost(q: Queries, k: Keys) -> Bool[Tensor, "batch heads query 1"]:
     """Queries whose score with the first key, which each of them may attend to, is NaN.
 
-    Without a mask, torch's kernel for the CPU makes 0 of a row of NaN, and nobody would notice.
+    Without a mask, torch's kernel for the CPU makes 0 of a row of NaN alone, and nobody would
+    notice. Scores are summed in float32 at least, as the kernel does: in float16 two finite
+    products may overflow to inf - inf.
     """
     first = k[:, :, :1].sum(dim=2, keepdim=True)  # 0 where there are no keys at all
-    return (q * first).sum(dim=-1, keepdim=True).isnan()
+    wide = torch.promote_types(q.dtype, torch.float32)
+    return (q.to(wide) * first.to(wide)).sum(dim=-1, keepdim=True).isnan()

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from torch import nn
 
 from variants.dims import Dims
-from variants.part import Part
+from variants.part import Part, at_least
 from variants.shapes import Hidden, States
 
 Match = Literal["width", "parameters"]
@@ -86,8 +86,4 @@ def width(d_ff: int | None, default: int) -> int:
     Raises:
         ValueError: If d_ff is not positive.
     """
-    if d_ff is None:
-        return default
-    if d_ff < 1:
-        raise ValueError(f"d_ff must be at least 1; got d_ff={d_ff}")
-    return d_ff
+    return default if d_ff is None else at_least(1, "d_ff", d_ff)

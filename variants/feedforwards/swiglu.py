@@ -7,10 +7,6 @@ from variants.shapes import Hidden
 class SwiGLU(Gated):
     """W₂(SiLU(W₁x) ⊙ Vx), where SiLU(u) = u/(1 + exp(-u)).
 
-    Three matrices instead of two. Without d_ff the hidden width is round(8/3 d_model), which
-    matches the weights of a plain layer of width 4 d_model; a given d_ff is taken as it is, unless
-    `match` says otherwise.
-
     Source: Shazeer 2020 (arXiv:2002.05202).
 
     Args:

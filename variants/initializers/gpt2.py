@@ -3,6 +3,7 @@ from torch import Tensor, nn
 
 from variants.dims import Dims
 from variants.initializers.initializer import Initializer
+from variants.part import positive
 
 
 class GPT2(Initializer):
@@ -22,9 +23,7 @@ class GPT2(Initializer):
 
     def __init__(self, dims: Dims, std: float = 0.02) -> None:
         super().__init__(dims)
-        if std <= 0:
-            raise ValueError(f"std must be positive; got std={std}")
-        self.std = std
+        self.std = positive("std", std)
 
     def gain(self, path: str) -> float:
         return (2 * self.dims.n_layers) ** -0.5 if path.endswith(".to_model") else 1.0

@@ -1,5 +1,3 @@
-"""Kaiming (He) initialization."""
-
 import torch
 from torch import Tensor, nn
 

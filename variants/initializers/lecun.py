@@ -3,6 +3,7 @@ from torch import Tensor, nn
 
 from variants.dims import Dims
 from variants.initializers.initializer import Initializer
+from variants.part import positive
 
 
 class LeCun(Initializer):
@@ -21,9 +22,7 @@ class LeCun(Initializer):
 
     def __init__(self, dims: Dims, table_std: float = 0.02) -> None:
         super().__init__(dims)
-        if table_std <= 0:
-            raise ValueError(f"table_std must be positive; got table_std={table_std}")
-        self.table_std = table_std
+        self.table_std = positive("table_std", table_std)
 
     def matrix(self, weight: Tensor, generator: torch.Generator) -> None:
         _truncated(weight, weight.shape[1] ** -0.5, generator)

@@ -3,6 +3,7 @@ from torch import Tensor, nn
 
 from variants.dims import Dims
 from variants.initializers.initializer import Initializer
+from variants.part import positive
 
 
 class Normal(Initializer):
@@ -18,9 +19,7 @@ class Normal(Initializer):
 
     def __init__(self, dims: Dims, std: float = 0.02) -> None:
         super().__init__(dims)
-        if std <= 0:
-            raise ValueError(f"std must be positive; got std={std}")
-        self.std = std
+        self.std = positive("std", std)
 
     def matrix(self, weight: Tensor, generator: torch.Generator) -> None:
         nn.init.normal_(weight, std=self.std, generator=generator)

@@ -1,5 +1,3 @@
-"""Xavier (Glorot) initialization."""
-
 import torch
 from torch import Tensor, nn
 

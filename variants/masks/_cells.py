@@ -50,24 +50,67 @@ class Repeats:
 
 @dataclass(frozen=True)
 class Texts:
-    """Of each batch row the index of its first real token, and the tokens from there to the last
-    real one."""
+    """The texts that tokens belong to: a batch row without its padding, or one of its documents.
 
-    first: Int[Tensor, " batch"]
-    tokens: Int[Tensor, " batch"]
+    Args:
+        first: The index of the first real token in the text of each token.
+        tokens: The number of tokens from there to the last real one of that text.
+
+    Where all tokens of a row are of one text, the second axis has length 1.
+    """
+
+    first: Int[Tensor, "batch_or_1 keys_or_1"]
+    tokens: Int[Tensor, "batch_or_1 keys_or_1"]
 
     @classmethod
-    def of(cls, keep: Bool[Tensor, "batch keys"]) -> "Texts":
-        """The texts of rows whose real tokens are marked."""
-        first = first_of(keep)
-        return cls(first, keep.shape[1] - first - first_of(keep.flip(-1)))
+    def of(
+        cls,
+        keep: Bool[Tensor, "batch keys"] | None,
+        starts: Int[Tensor, "batch_or_1 keys"] | None,
+    ) -> "Texts | None":
+        """The texts of rows whose real tokens, or the starts of whose documents, are known.
+
+        A text of padding alone starts where it starts, and has all of its tokens.
+        """
+        if starts is None:
+            if keep is None:
+                return None
+            first = keep.to(torch.uint8).argmax(dim=-1, keepdim=True)
+            last = keep.shape[1] - 1 - keep.flip(-1).to(torch.uint8).argmax(dim=-1, keepdim=True)
+            return cls(first, last - first + 1)
+        rows = starts.shape[0] if keep is None else keep.shape[0]
+        starts = starts.expand(rows, -1)
+        index = torch.arange(starts.shape[1], device=starts.device).expand_as(starts)
+        first, last = _ends(index, index, starts)
+        if keep is not None:
+            beyond = starts.shape[1]
+            least, most = _ends(
+                torch.where(keep, index, beyond), torch.where(keep, index, -1), starts
+            )
+            real = most >= 0
+            first, last = torch.where(real, least, first), torch.where(real, most, last)
+        return cls(first, last - first + 1)
+
+    def at(self, batch: Index, token: Index) -> tuple[Index, Index]:
+        """`first` and `tokens` of these tokens."""
+        row = batch if self.first.shape[0] > 1 else torch.zeros_like(batch)
+        column = token if self.first.shape[1] > 1 else torch.zeros_like(token)
+        first, tokens = (one.to(token.device) for one in (self.first, self.tokens))
+        return first[row, column], tokens[row, column]
+
+
+def _ends(least: Tensor, most: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+    """The smallest and the largest index of each text, for each of its tokens."""
+    low = least.scatter_reduce(-1, starts, least, "amin")
+    high = most.scatter_reduce(-1, starts, most, "amax")
+    return low.gather(-1, starts), high.gather(-1, starts)
 
 
 @dataclass(frozen=True)
 class Cells:
     """The cells that a mask is asked about: four index tensors that broadcast to all of them.
 
-    `texts` is None where no padding says which tokens are real.
+    `texts` is None where each row is one text of its own.
     """
 
     sizes: Sizes
@@ -77,15 +120,13 @@ class Cells:
     key: Index
     texts: Texts | None = None
 
-    def first(self) -> Index | int:
-        """The first real token."""
-        return 0 if self.texts is None else self.texts.first.to(self.batch.device)[self.batch]
-
-    def tokens(self) -> Index | int:
-        """How many tokens there are from the first real one to the last."""
+    def in_text(self) -> tuple[Index, Index, Index | int]:
+        """Query and key, each counted from the first real token of its text, and the number of
+        tokens in the text of the query."""
         if self.texts is None:
-            return self.sizes.keys
-        return self.texts.tokens.to(self.batch.device)[self.batch]
+            return self.query, self.key, self.sizes.keys
+        first, tokens = self.texts.at(self.batch, self.query)
+        return self.query - first, self.key - self.texts.at(self.batch, self.key)[0], tokens
 
 
 def whole(name: str, value: Any, least: int) -> int:
@@ -108,11 +149,6 @@ def all_keep(keeps: list[Tensor | None]) -> Tensor | None:
     """What every mask that says so calls real; None where none says."""
     known = [keep for keep in keeps if keep is not None]
     return reduce(torch.logical_and, known) if known else None
-
-
-def first_of(keep: Bool[Tensor, "batch keys"]) -> Int[Tensor, " batch"]:
-    """The first real token of each row."""
-    return keep.to(torch.uint8).argmax(dim=-1)
 
 
 def content(value: Any) -> Hashable:

@@ -23,12 +23,11 @@ from variants.masks._cells import (
     checked,
     content,
     drawn,
-    first_of,
 )
 from variants.masks._conversions import Forms
 from variants.masks._diagrams import Node
 
-CONVENTION = 1
+CONVENTION = 2
 """The version of what masks mean here, kept with every run of a study.
 
 It is raised whenever a mask could come to mean something else: what True says; which axes a tensor
@@ -55,8 +54,9 @@ class Mask(Forms):
     allow), and are equal when their rules are the same combination up to the laws of that algebra.
     A query that may attend to nothing gets output 0, weights 0 and gradient 0.
 
-    Indices are positions in the tensor, except where the mask pads on the left: rules that count
-    from the start of the text (`counts_real_tokens`) then count from the first real token.
+    Indices are positions in the tensor, except where the mask pads on the left or packs documents:
+    rules that count from the start of the text (`counts_real_tokens`) then count from the first
+    real token, of each document for itself.
 
     A mask of your own extends this class and overrides `allows`, or is `Mask.from_rule(f)`.
     """
@@ -232,7 +232,7 @@ class Mask(Forms):
         """The mask at these cells."""
         query, key = cells.query, cells.key
         if self.counts_real_tokens:
-            query, key = query - cells.first(), key - cells.first()
+            query, key, _ = cells.in_text()
         return checked(self, self.allows(cells.batch, cells.head, query, key), cells)
 
     def draw(self, n: int, batch: int = 0, head: int = 0, keys: int | None = None) -> str:
@@ -258,12 +258,15 @@ class Mask(Forms):
         return drawn(cells[batch, head])
 
     def _texts(self, sizes: Sizes, device: torch.device) -> Texts | None:
-        """Where the texts are, if a rule here counts their tokens and padding tells."""
+        """Where the texts are, if a rule here counts their tokens and another one tells."""
         if not any(atom.counts_real_tokens for atom in self.atoms()):
             return None
         # Only rules that the answer depends on count: equal masks must give equal tensors.
         keep = all_keep([atom.keep(sizes.batch, sizes.keys, device) for atom in _needed(self)])
-        return None if keep is None else Texts.of(keep)
+        starts = None
+        if sizes.queries == sizes.keys:
+            starts = self.starts(sizes.batch, sizes.keys, device)
+        return Texts.of(keep, starts)
 
     # Tokens
 
@@ -276,13 +279,9 @@ class Mask(Forms):
         start. Tokens before the start get 0.
         """
         index = rearrange(torch.arange(queries, device=device), "queries -> 1 queries")
-        starts, keep = self.starts(batch, queries, device), self.keep(batch, queries, device)
-        if starts is not None:
-            index = index - starts
-        if keep is not None:
-            first = rearrange(first_of(keep), "batch -> batch 1")
-            index = torch.minimum(index, torch.arange(queries, device=device) - first)
-        return index.clamp(min=0)
+        keep, starts = self.keep(batch, queries, device), self.starts(batch, queries, device)
+        texts = Texts.of(keep, starts)
+        return index if texts is None else (index - texts.first).clamp(min=0)
 
     def starts(
         self, batch: int, keys: int, device: Device = None

@@ -56,9 +56,9 @@ class RandomBlocks(Mask):
         return True
 
     def on(self, cells: Cells) -> Allowed:
-        query = (cells.query - cells.first()) // self.size
-        key = (cells.key - cells.first()) // self.size
-        blocks = torch.as_tensor(cells.tokens() + self.size - 1, device=key.device) // self.size
+        query, key, tokens = cells.in_text()
+        query, key = query // self.size, key // self.size
+        blocks = torch.as_tensor(tokens + self.size - 1, device=key.device) // self.size
         drawn: list[Tensor] = []
         # Floyd's way to draw without replacement: what was drawn before gives way to the last.
         for number in range(self.count):

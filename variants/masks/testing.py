@@ -164,8 +164,6 @@ def assert_padding_invariant(
 
 @dataclass(frozen=True)
 class _Subject:
-    """What is probed: how to run it under a mask, and what is known of it."""
-
     run: Callable[[Tensor, Mask], Any]
     heads: int = 1
     width: int = 8

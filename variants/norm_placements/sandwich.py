@@ -1,5 +1,3 @@
-"""Sandwich-LN."""
-
 from variants.dims import Dims
 from variants.norm_placements.norm_placement import MakeNorm, NormPlacement, Sublayer
 from variants.shapes import Stream

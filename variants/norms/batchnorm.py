@@ -4,7 +4,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from variants.dims import Dims
-from variants.norms.norm import Norm, inverse_root, positive
+from variants.norms.norm import Norm, inverse_root
+from variants.part import positive
 from variants.shapes import States
 
 
@@ -39,7 +40,7 @@ class BatchNorm(Norm):
         super().__init__(dims)
         if not 0 < momentum <= 1:
             raise ValueError(f"momentum is above 0 and at most 1; got momentum={momentum}")
-        self.eps, self.momentum = positive(eps), momentum
+        self.eps, self.momentum = positive("eps", eps), momentum
         self.weight = nn.Parameter(torch.ones(dims.d_model))
         self.bias = nn.Parameter(torch.zeros(dims.d_model)) if dims.bias else None
         self.register_buffer("running_mean", torch.zeros(dims.d_model))

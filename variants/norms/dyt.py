@@ -1,10 +1,9 @@
-"""Dynamic Tanh: no norm, but its shape."""
-
 import torch
 from torch import nn
 
 from variants.dims import Dims
 from variants.norms.norm import Norm
+from variants.part import positive
 from variants.shapes import States
 
 
@@ -24,9 +23,7 @@ class DyT(Norm):
 
     def __init__(self, dims: Dims, alpha: float = 0.5) -> None:
         super().__init__(dims)
-        if alpha <= 0:
-            raise ValueError(f"alpha must be positive; got alpha={alpha}")
-        self.alpha = nn.Parameter(torch.tensor(float(alpha)))
+        self.alpha = nn.Parameter(torch.tensor(float(positive("alpha", alpha))))
         self.weight = nn.Parameter(torch.ones(dims.d_model))
         self.bias = nn.Parameter(torch.zeros(dims.d_model)) if dims.bias else None
 

@@ -3,7 +3,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from variants.dims import Dims
-from variants.norms.norm import Norm, positive
+from variants.norms.norm import Norm
+from variants.part import positive
 from variants.shapes import States
 
 
@@ -19,7 +20,7 @@ class LayerNorm(Norm):
 
     def __init__(self, dims: Dims, eps: float = 1e-5) -> None:
         super().__init__(dims)
-        self.eps = positive(eps)
+        self.eps = positive("eps", eps)
         self.weight = nn.Parameter(torch.ones(dims.d_model))
         self.bias = nn.Parameter(torch.zeros(dims.d_model)) if dims.bias else None
 

@@ -49,14 +49,3 @@ def over_root_mean_square(
     exact = x.to(torch.promote_types(x.dtype, torch.float32))
     square = exact.square().mean(dim=-1, keepdim=True) + eps
     return (exact * inverse_root(square)).to(x.dtype)
-
-
-def positive(eps: float) -> float:
-    """The eps of a norm.
-
-    Raises:
-        ValueError: If eps is not positive.
-    """
-    if eps <= 0:
-        raise ValueError(f"eps must be positive; got eps={eps}")
-    return eps

@@ -1,10 +1,9 @@
-"""Root-mean-square normalization."""
-
 import torch
 from torch import nn
 
 from variants.dims import Dims
-from variants.norms.norm import Norm, over_root_mean_square, positive
+from variants.norms.norm import Norm, over_root_mean_square
+from variants.part import positive
 from variants.shapes import States
 
 
@@ -20,7 +19,7 @@ class RMSNorm(Norm):
 
     def __init__(self, dims: Dims, eps: float = 1e-5) -> None:
         super().__init__(dims)
-        self.eps = positive(eps)
+        self.eps = positive("eps", eps)
         self.weight = nn.Parameter(torch.ones(dims.d_model))
 
     def forward(self, x: States) -> States:

@@ -1,7 +1,12 @@
 """What positions around another one share."""
 
+from typing import ClassVar
+
+import torch
+
 from variants.dims import Dims
-from variants.positions.position import BeyondTableError, Position, reach
+from variants.part import at_least, named
+from variants.positions.position import BeyondTableError, Position, built, ends, reach
 from variants.shapes import KeyIndex, Keys, Queries, QueryIndex, Scores, Stream, TokenIndex
 
 
@@ -22,21 +27,14 @@ class Wrapping(Position):
 
     def __init__(self, dims: Dims, inner: Position, max_length: int) -> None:
         super().__init__(dims)
-        if not isinstance(inner, Position):
-            raise TypeError(
-                f"inner is a position that has been built; got {inner!r} "
-                "(registry.build_encoder builds one from its name)"
-            )
-        if type(inner).place is not Position.place:
+        if type(built(inner)).place is not Position.place:
             raise ValueError(f"{self.name} cannot wrap {inner.name}, which places tokens itself")
-        if max_length < 1:
-            raise ValueError(f"max_length must be at least 1; got max_length={max_length}")
+        self.inner, self.max_length = inner, at_least(1, "max_length", max_length)
         if inner.longest is not None and inner.longest < max_length:
             raise ValueError(
                 f"{self.name} places tokens below max_length={max_length}, but its inner "
                 f"{inner.name} has max_length={inner.longest}; make them the same"
             )
-        self.inner, self.max_length = inner, max_length
         self.sees_order, self.causal_only = inner.sees_order, inner.causal_only
 
     def refuse_beyond(self, index: TokenIndex) -> None:
@@ -65,3 +63,41 @@ class Wrapping(Position):
 
     def scores(self, q: Queries, k: Keys, q_index: QueryIndex, k_index: KeyIndex) -> Scores | None:
         return self.inner.scores(q, k, q_index, k_index)
+
+
+class Randomizing(Wrapping):
+    """Places tokens at sorted distinct indices, drawn from a range wider than any sequence.
+
+    A forward draws one random order of 0 … max_length - 1. A sequence of n tokens takes the first
+    n numbers of that order and stands at them in ascending order: a uniformly random set of n
+    positions. So all sequences of a length stand at the same positions, and a sequence stands
+    there alone as in any batch, padded left or right, or packed with others.
+
+    Raises:
+        ValueError: As `Wrapping` says; or if a ready name is given another inner encoding.
+        BeyondTableError: In a forward, if a sequence is longer than max_length.
+    """
+
+    around: ClassVar[str | None] = None
+    """The inner encoding that a ready name stands for; None: any."""
+
+    def __init__(
+        self, dims: Dims, inner: Position = named("sinusoidal"), max_length: int = 2048
+    ) -> None:
+        super().__init__(dims, inner, max_length)
+        if self.around not in (None, inner.name):
+            raise ValueError(
+                f"{self.name} goes around {self.around}; got inner={inner.name}; "
+                "randomized goes around any"
+            )
+        # The draws are spaced unevenly, so whatever sees order sees direction, and places differ.
+        self.sees_direction = inner.sees_order
+
+    def place(self, index: TokenIndex, generator: torch.Generator | None) -> TokenIndex:
+        self.refuse_beyond(index)
+        device = index.device if generator is None else generator.device
+        order = torch.randperm(self.max_length, generator=generator, device=device)
+        drawn = order.to(index.device)[index]
+        # Sorting by (sequence, draw) sorts each sequence by itself, all at once.
+        above = ends(index) * self.max_length
+        return (drawn + above).sort(dim=-1).values - above

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from variants.dims import Dims
 from variants.part import named
-from variants.positions.position import Position
+from variants.positions.position import Position, built
 from variants.shapes import Stream, TokenIndex
 
 
@@ -35,13 +35,8 @@ class Concatenated(Position):
         self, dims: Dims, inner: Position = named("sinusoidal"), width: int | None = None
     ) -> None:
         super().__init__(dims)
-        if not isinstance(inner, Position):
-            raise TypeError(
-                f"inner is a position that has been built; got {inner!r} "
-                "(registry.build_encoder builds one from its name)"
-            )
         others = ("place", "join", "rotate", "bias", "scores")
-        more = [seam for seam in others if _overrides(inner, seam)]
+        more = [seam for seam in others if _overrides(built(inner), seam)]
         if more or not _overrides(inner, "embed"):
             does = " and ".join(more) or "nothing of that kind"
             raise ValueError(

@@ -1,10 +1,9 @@
-"""Contextual positions."""
-
 import torch
 from einops import einsum, rearrange, repeat
 from torch import nn
 
 from variants.dims import Dims
+from variants.part import at_least
 from variants.positions.position import Position, ends, relative
 from variants.shapes import KeyIndex, Keys, Queries, QueryIndex, Scores
 
@@ -42,9 +41,7 @@ class CoPE(Position):
 
     def __init__(self, dims: Dims, max_position: int = 64) -> None:
         super().__init__(dims)
-        if max_position < 2:
-            raise ValueError(f"max_position must be at least 2; got max_position={max_position}")
-        self.max_position = max_position
+        self.max_position = at_least(2, "max_position", max_position)
         self.table = nn.Parameter(torch.zeros(max_position, dims.d_head))
 
     def scores(self, q: Queries, k: Keys, q_index: QueryIndex, k_index: KeyIndex) -> Scores:
@@ -56,9 +53,7 @@ class CoPE(Position):
         counted = _to_the_end(gate.masked_fill(later, 0.0), ends(k_index))
         place = counted.clamp(max=self.max_position - 1)
         each = einsum(
-            q,
-            self.table.to(exact),
-            "batch heads query d_head, row d_head -> batch heads query row",
+            q, self.table.to(exact), "batch heads query d_head, row d_head -> batch heads query row"
         )
         low = place.detach().floor().long()
         high = (low + 1).clamp(max=self.max_position - 1)

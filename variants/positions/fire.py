@@ -1,5 +1,3 @@
-"""Functional interpolation for relative positions."""
-
 from typing import Literal
 
 import torch

@@ -1,5 +1,3 @@
-"""Kernelized relative positions."""
-
 from typing import Literal
 
 import torch

@@ -5,6 +5,7 @@ from einops import einsum
 from torch import nn
 
 from variants.dims import Dims
+from variants.part import at_least
 from variants.positions.position import Beyond, BeyondTableError, Position, lengths, reach
 from variants.shapes import Stream, TokenIndex
 
@@ -41,9 +42,7 @@ class Learned(Position):
         beyond: Literal["raise", "clamp", "resample"] = "raise",
     ) -> None:
         super().__init__(dims)
-        if max_length < 1:
-            raise ValueError(f"max_length must be at least 1; got max_length={max_length}")
-        self.max_length = self.longest = max_length
+        self.max_length = self.longest = at_least(1, "max_length", max_length)
         self.beyond = POLICIES[beyond]
         self.table = nn.Embedding(max_length, dims.d_model)
 

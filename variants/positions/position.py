@@ -1,6 +1,8 @@
 """The contract of position encodings: five seams, all of which do nothing by default."""
 
-from typing import Literal
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +19,38 @@ Beyond = Literal["extends", "raises", "clamps", "rescales", "resamples"]
 
 class BeyondTableError(ValueError):
     """A position lies beyond the longest one that the encoding was built for."""
+
+
+INDICES: Mapping[str, tuple[int, ...]] = {
+    "place": (0,),
+    "embed": (0,),
+    "join": (1,),
+    "rotate": (2, 3),
+    "bias": (0, 1),
+    "scores": (2, 3),
+}
+"""The arguments of each seam that are indices."""
+
+
+def as_index(index: Tensor) -> TokenIndex:
+    """Indices as int64, in which differences and products do not wrap round.
+
+    Raises:
+        TypeError: If they are not whole numbers.
+    """
+    if index.is_floating_point() or index.dtype == torch.bool or index.is_complex():
+        raise TypeError(f"positions are whole numbers; got {index.dtype}")
+    return index if index.dtype == torch.int64 else index.to(torch.int64)
+
+
+def _with_indices(seam: Callable[..., Any], places: tuple[int, ...]) -> Callable[..., Any]:
+    @wraps(seam)
+    def converted(self: Any, *given: Any, **named: Any) -> Any:
+        found = [as_index(one) if at in places else one for at, one in enumerate(given)]
+        names = {key: as_index(one) if key.endswith("index") else one for key, one in named.items()}
+        return seam(self, *found, **names)
+
+    return converted
 
 
 class Position(Part):
@@ -58,6 +92,13 @@ class Position(Part):
         super().__init__()
         self.dims = dims
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give every seam that a class overrides its indices as int64, whatever integers come."""
+        super().__init_subclass__(**options)
+        for seam, places in INDICES.items():
+            if seam in vars(cls):
+                setattr(cls, seam, _with_indices(vars(cls)[seam], places))
+
     def place(self, index: TokenIndex, generator: torch.Generator | None) -> TokenIndex:
         """The indices at which the tokens of this forward stand."""
         return index
@@ -84,6 +125,20 @@ class Position(Part):
     def scores(self, q: Queries, k: Keys, q_index: QueryIndex, k_index: KeyIndex) -> Scores | None:
         """What is added to the scores depending on content; None adds nothing."""
         return None
+
+
+def built(inner: Position) -> Position:
+    """The encoding inside of another one.
+
+    Raises:
+        TypeError: If it is the name of one.
+    """
+    if isinstance(inner, Position):
+        return inner
+    raise TypeError(
+        f"inner is a position that has been built; got {inner!r} "
+        "(registry.build_encoder builds one from its name)"
+    )
 
 
 def relative(q_index: QueryIndex, k_index: KeyIndex) -> Int[Tensor, "#batch query key"]:

@@ -1,7 +1,4 @@
-from variants.dims import Dims
-from variants.part import named
-from variants.positions._randomizing import Randomizing
-from variants.positions.position import Position
+from variants.positions._wrapping import Randomizing
 
 
 class Randomized(Randomizing):
@@ -27,8 +24,3 @@ class Randomized(Randomizing):
     """
 
     name = "randomized"
-
-    def __init__(
-        self, dims: Dims, inner: Position = named("sinusoidal"), max_length: int = 2048
-    ) -> None:
-        super().__init__(dims, inner, max_length)

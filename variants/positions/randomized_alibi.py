@@ -1,21 +1,16 @@
 from variants.dims import Dims
 from variants.part import named
-from variants.positions._randomizing import Randomizing
+from variants.positions._wrapping import Randomizing
 from variants.positions.position import Position
 
 
 class RandomizedALiBi(Randomizing):
     """ALiBi at random positions: sorted distinct indices from a wider range.
 
-    The ready name of `randomized` around `alibi`; how positions are drawn, and what is refused, is
-    said there. Its sides are those of the authors' code, half an index apart, which tell left from
-    right.
+    The ready name of `randomized` around `alibi`, where all else is said. Its
+    sides are those of the authors' code, half an index apart, which tell left from right.
 
     Source: Ruoss et al. 2023, section 3 (arXiv:2305.16843).
-
-    Args:
-        inner: ALiBi, with its own options.
-        max_length: Positions are drawn below this index: at least the longest sequence of all.
     """
 
     name = "randomized_alibi"

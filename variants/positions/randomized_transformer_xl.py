@@ -1,20 +1,15 @@
 from variants.dims import Dims
 from variants.part import named
-from variants.positions._randomizing import Randomizing
+from variants.positions._wrapping import Randomizing
 from variants.positions.position import Position
 
 
 class RandomizedTransformerXL(Randomizing):
     """Transformer-XL's encoding at random positions: sorted distinct indices from a wider range.
 
-    The ready name of `randomized` around `transformer_xl`; how positions are drawn, and what is
-    refused, is said there.
+    The ready name of `randomized` around `transformer_xl`, where all else is said.
 
     Source: Ruoss et al. 2023, section 3 (arXiv:2305.16843).
-
-    Args:
-        inner: Transformer-XL's relative encoding, with its own options.
-        max_length: Positions are drawn below this index: at least the longest sequence of all.
     """
 
     name = "randomized_transformer_xl"

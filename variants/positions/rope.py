@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from variants.dims import Dims
+from variants.part import positive
 from variants.positions.position import Position
 from variants.shapes import KeyIndex, Keys, Queries, QueryIndex, TokenIndex
 
@@ -73,12 +74,10 @@ class RoPE(Position):
         trained_length: int | None = None,
     ) -> None:
         super().__init__(dims)
-        if theta <= 0:
-            raise ValueError(f"theta must be positive; got theta={theta}")
+        self.theta = positive("theta", theta)
         self.turned = _turned(dims, fraction)
         _check_scaling(scaling, factor, trained_length, self.turned)
-        self.theta, self.scaling, self.factor = theta, scaling, factor
-        self.trained_length = trained_length
+        self.scaling, self.factor, self.trained_length = scaling, factor, trained_length
         self.temperature = 0.1 * math.log(factor) + 1 if scaling == "yarn" else 1.0
         self.pairs = {"neighbours": "(pair two)", "halves": "(two pair)"}[pairing]
         self.beyond = "extends" if scaling == "none" else "rescales"
@@ -138,7 +137,6 @@ class RoPE(Position):
 
 
 def _turned(dims: Dims, fraction: float) -> int:
-    """How many channels of a head turn."""
     if not 0 < fraction <= 1:
         raise ValueError(f"fraction is the share of a head that turns, up to 1; got {fraction}")
     if fraction == 1 and dims.d_head % 2:

@@ -2,6 +2,7 @@ import torch
 from einops import einsum
 
 from variants.dims import Dims
+from variants.part import positive
 from variants.positions.position import Position, relative
 from variants.shapes import KeyIndex, QueryIndex, Scores
 
@@ -32,9 +33,7 @@ class Sandwich(Position):
         super().__init__(dims)
         if width < 2 or width % 2:
             raise ValueError(f"width is an even number, at least 2; got width={width}")
-        if base <= 0:
-            raise ValueError(f"base must be positive; got base={base}")
-        self.width, self.base = width, base
+        self.width, self.base = width, positive("base", base)
 
     def bias(self, q_index: QueryIndex, k_index: KeyIndex) -> Scores:
         heads = self.dims.n_heads

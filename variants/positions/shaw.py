@@ -3,6 +3,7 @@ from einops import einsum, repeat
 from torch import nn
 
 from variants.dims import Dims
+from variants.part import at_least
 from variants.positions.position import Position, relative
 from variants.shapes import KeyIndex, Keys, Queries, QueryIndex, Scores
 
@@ -33,9 +34,7 @@ class Shaw(Position):
 
     def __init__(self, dims: Dims, max_distance: int = 16) -> None:
         super().__init__(dims)
-        if max_distance < 1:
-            raise ValueError(f"max_distance must be at least 1; got max_distance={max_distance}")
-        self.max_distance = max_distance
+        self.max_distance = at_least(1, "max_distance", max_distance)
         self.table = nn.Embedding(2 * max_distance + 1, dims.d_head)
 
     def scores(self, q: Queries, k: Keys, q_index: QueryIndex, k_index: KeyIndex) -> Scores:

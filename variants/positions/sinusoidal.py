@@ -4,6 +4,7 @@ import torch
 from einops import einsum, rearrange
 
 from variants.dims import Dims
+from variants.part import positive
 from variants.positions.position import Position
 from variants.shapes import Stream, TokenIndex
 
@@ -45,9 +46,7 @@ class Sinusoidal(Position):
                 "sinusoidal pairs a sine with a cosine channel, so d_model must be even; "
                 f"got d_model={dims.d_model}"
             )
-        if base <= 0:
-            raise ValueError(f"base must be positive; got base={base}")
-        self.base = base
+        self.base = positive("base", base)
         self.pairs = {"interleaved": "(pair two)", "concatenated": "(two pair)"}[layout]
 
     def embed(self, index: TokenIndex) -> Stream:

@@ -4,6 +4,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from variants.dims import Dims
+from variants.part import positive
 from variants.positions.position import Position
 from variants.shapes import KeyIndex, Keys, Queries, QueryIndex, Scores, TokenIndex
 
@@ -34,9 +35,8 @@ class TransformerXL(Position):
 
     def __init__(self, dims: Dims, base: float = 10_000.0) -> None:
         super().__init__(dims)
-        if base <= 0:
-            raise ValueError(f"base must be positive; got base={base}")
-        self.base, self.width = base, dims.d_model + dims.d_model % 2
+        self.base = positive("base", base)
+        self.width = dims.d_model + dims.d_model % 2
         self.to_heads = nn.Linear(self.width, dims.n_heads * dims.d_head, bias=False)
         self.u = nn.Parameter(0.02 * torch.randn(dims.n_heads, dims.d_head))
         self.v = nn.Parameter(0.02 * torch.randn(dims.n_heads, dims.d_head))

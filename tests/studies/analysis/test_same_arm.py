@@ -20,6 +20,7 @@ from scipy import stats
 
 from studies.analysis import Arm, Frozen, Seed, Verdict, judge, seeds_needed
 from studies.experiment.hypothesis import Direction, Hypothesis
+from studies.experiment.plan import Cell
 from studies.experiment.settings import Ties
 from studies.experiment.tune import Tried, choose
 
@@ -103,12 +104,14 @@ def dealt(
 
 def chosen_rate(nlls: Mapping[float, float], ties: Ties) -> float:
     """The rate that tuning chooses by these nlls, with the tolerance that is usual."""
-    known: list[Any] = [SimpleNamespace(id=number, status="done") for number in range(len(nlls))]
+    known: list[Any] = [
+        SimpleNamespace(id=number, study="s", status="done") for number in range(len(nlls))
+    ]
     tried = [
         Tried({"rate": rate}, [run], {run.id: nll})
         for run, (rate, nll) in zip(known, nlls.items(), strict=True)
     ]
-    setting = choose(tried, TIE, ties).setting
+    setting = choose(Cell(0, "task", "arm"), tried, TIE, ties).setting
     assert setting is not None
     return setting["rate"]
 

@@ -12,9 +12,8 @@ from studies.experiment.overrides import gather
 from studies.experiment.plan import Cell
 from studies.experiment.resolve import resolve
 from studies.experiment.search import grow
-from studies.experiment.validate import check_draft
 from studies.head_search import SPACE, STUDY
-from tests.studies.made_up import score, seed, task
+from tests.studies.made_up import check_draft, score, seed, task
 
 
 def draft(*assignments: str) -> Draft:

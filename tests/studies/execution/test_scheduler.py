@@ -11,6 +11,7 @@ import pytest
 
 from store import Results
 from store.ledger import Ledger
+from store.records import Choice
 from store.source_code import hash_of_file
 from studies.analysis.gather import StoredRuns
 from studies.execution.scheduler import Scheduler
@@ -18,7 +19,6 @@ from studies.execution.trials import RATE, Trials
 from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
 from studies.experiment.resolve import resolve
-from studies.experiment.tune import Chosen
 from studies.extrapolation import QUICK, STUDY
 from studies.tasks.shift import Shift
 from studies.training import identity
@@ -61,9 +61,11 @@ def end(made: Scheduler, nlls: dict[float, float | str], name: str = "w") -> Non
         made.ledger.finish(claim, "done", scores=scores)
 
 
-def chosen(made: Scheduler) -> Chosen:
+def chosen(made: Scheduler) -> Choice:
     made.advance()
-    [found] = made.chosen.values()
+    with closing(Results(made.trials.url)) as results:
+        found = results.choices(made.plan.study)[-1]
+    assert [*made.chosen.values()] == [found.setting]
     return found
 
 
@@ -99,7 +101,8 @@ def test_the_lowest_validation_nll_is_chosen_and_test_lengths_have_no_say(url: s
     made = scheduler(url)
     end(made, dict(zip(RATES, (0.5, 0.2, 0.9), strict=True)))
 
-    assert chosen(made) == Chosen({RATE: 0.003})
+    found = chosen(made)
+    assert (found.setting, found.edges) == ({RATE: 0.003}, {})
     runs = made.ledger.runs(made.ids())[3:]
     assert [(run.phase, run.seed) for run in runs] == [("confirm", 0), ("confirm", 1)]
     assert {run.config["training"]["learning_rate"] for run in runs} == {0.003}
@@ -115,14 +118,16 @@ def test_an_optimum_at_the_edge_of_the_list_is_flagged(
     made = scheduler(url)
     end(made, dict(zip(RATES, best, strict=True)))
 
-    assert chosen(made) == Chosen({RATE: rate}, edges={RATE: side})
+    found = chosen(made)
+    assert (found.setting, found.edges) == ({RATE: rate}, {RATE: side})
 
 
 def test_a_rate_that_diverged_is_passed_over(url: str) -> None:
     made = scheduler(url)
     end(made, dict(zip(RATES, (0.5, 0.2, "diverged"), strict=True)))
 
-    assert chosen(made) == Chosen({RATE: 0.003})
+    found = chosen(made)
+    assert (found.setting, found.edges) == ({RATE: 0.003}, {})
 
 
 def test_an_arm_that_diverges_everywhere_has_no_confirming_runs(url: str) -> None:
@@ -143,7 +148,8 @@ def test_an_arm_with_a_failed_tuning_run_is_not_confirmed_until_it_is_mended(url
     assert again.chosen == {}
     end(again, {0.01: 0.1})
 
-    assert chosen(again) == Chosen({RATE: 0.01}, edges={RATE: "highest"})
+    found = chosen(again)
+    assert (found.setting, found.edges) == ({RATE: 0.01}, {RATE: "highest"})
 
 
 def test_rates_are_judged_by_their_mean_over_tuning_seeds(url: str) -> None:

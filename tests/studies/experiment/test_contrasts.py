@@ -9,8 +9,8 @@ from studies.experiment.contrasts import asked, beside, differences, why_not_ask
 from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
 from studies.experiment.study import Budget, Study
-from studies.experiment.validate import check_draft
 from tests.messages import Messages
+from tests.studies.made_up import check_draft
 
 DEEP = {"encoder": {"norm_placement": "post", "n_layers": 3}}
 ARMS = {"pre": {"encoder.norm_placement": "pre"}, "post": {"encoder.norm_placement": "post"}}

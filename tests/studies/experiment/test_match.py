@@ -14,9 +14,9 @@ from studies.experiment.overrides import gather
 from studies.experiment.plan import Plan
 from studies.experiment.resolve import resolve
 from studies.experiment.study import Budget, Study
-from studies.experiment.validate import check_draft
 from studies.report.findings import differences as changed
 from tests.messages import Messages
+from tests.studies.made_up import check_draft
 
 D, WIDE = 16, 60
 GELU = {"encoder.feedforward": {"name": "gelu", "d_ff": WIDE}}

@@ -9,10 +9,10 @@ from studies.experiment.contrasts import asked
 from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
 from studies.experiment.resolve import resolve
-from studies.experiment.validate import check_draft
 from studies.extrapolation import QUICK, STUDY
 from studies.training.settings import check_run
 from tests.messages import Messages
+from tests.studies.made_up import check_draft
 from variants.positions import Position
 
 

@@ -6,32 +6,34 @@ from typing import Any
 
 import pytest
 
-from studies.experiment.tune import Chosen, Tried, choose, edges, in_words
+from studies.experiment.plan import Cell
+from studies.experiment.tune import Tried, choose, edges, in_words
 
 NUMBERS = count(1)
+CELL = Cell(0, "task", "arm")
 RATE, STEPS = "training.learning_rate", "training.warmup_steps"
 
 
 def tried(setting: dict[str, Any], *nlls: float | None, status: str = "done") -> Tried:
-    runs: list[Any] = [SimpleNamespace(id=next(NUMBERS), status=status) for _ in nlls]
+    runs: list[Any] = [SimpleNamespace(id=next(NUMBERS), study="s", status=status) for _ in nlls]
     return Tried(setting, runs, {run.id: nll for run, nll in zip(runs, nlls, strict=True)})
 
 
 def test_settings_within_the_tolerance_fit_as_well() -> None:
     found = choose(
-        [tried({RATE: 0.1}, 0.50), tried({RATE: 0.2}, 0.505), tried({RATE: 0.3}, 0.52)], 0.01
+        CELL, [tried({RATE: 0.1}, 0.50), tried({RATE: 0.2}, 0.505), tried({RATE: 0.3}, 0.52)], 0.01
     )
 
-    assert (found.setting, found.near) == ({RATE: 0.1}, ({RATE: 0.2},))
+    assert (found.setting, found.near) == ({RATE: 0.1}, [{RATE: 0.2}])
 
 
 def test_settings_within_one_standard_error_of_the_best_fit_as_well() -> None:
     """The standard error of 0.4 and 0.6 is 0.1 = (0.2 / sqrt 2) / sqrt 2."""
-    found = choose([tried({RATE: 0.1}, 0.4, 0.6), tried({RATE: 0.2}, 0.59, 0.61)], 0.0)
-    assert found.near == ({RATE: 0.2},)
+    found = choose(CELL, [tried({RATE: 0.1}, 0.4, 0.6), tried({RATE: 0.2}, 0.59, 0.61)], 0.0)
+    assert found.near == [{RATE: 0.2}]
 
-    found = choose([tried({RATE: 0.1}, 0.4, 0.6), tried({RATE: 0.2}, 0.61, 0.61)], 0.0)
-    assert found.near == ()
+    found = choose(CELL, [tried({RATE: 0.1}, 0.4, 0.6), tried({RATE: 0.2}, 0.61, 0.61)], 0.0)
+    assert found.near == []
 
 
 def test_the_middle_of_near_tied_settings_can_be_taken_whichever_is_lowest() -> None:
@@ -39,16 +41,16 @@ def test_the_middle_of_near_tied_settings_can_be_taken_whichever_is_lowest() -> 
     second = [tried({RATE: 0.1}, 0.500), tried({RATE: 0.2}, 0.502), tried({RATE: 0.3}, 0.505)]
 
     for known in (first, second):
-        found = choose(known, 0.01, "middle")
+        found = choose(CELL, known, 0.01, "middle")
         assert found.setting == {RATE: 0.2}
-        assert found.near == ({RATE: 0.1}, {RATE: 0.3})
+        assert found.near == [{RATE: 0.1}, {RATE: 0.3}]
         assert found.edges == {}
 
 
 def test_only_near_tied_settings_can_be_taken_for_the_middle() -> None:
     known = [tried({RATE: 0.1}, 0.9), tried({RATE: 0.2}, 0.6), tried({RATE: 0.3}, 0.5)]
 
-    found = choose(known, 0.01, "middle")
+    found = choose(CELL, known, 0.01, "middle")
 
     assert (found.setting, found.edges) == ({RATE: 0.3}, {RATE: "highest"})
 
@@ -56,11 +58,11 @@ def test_only_near_tied_settings_can_be_taken_for_the_middle() -> None:
 def test_of_two_as_near_to_the_middle_the_earlier_is_taken() -> None:
     known = [tried({RATE: rate}, nll) for rate, nll in ((1, 0.9), (2, 0.502), (3, 0.5), (4, 0.9))]
 
-    assert choose(known, 0.01, "middle").setting == {RATE: 2}
+    assert choose(CELL, known, 0.01, "middle").setting == {RATE: 2}
 
 
 def test_a_setting_that_diverged_on_one_seed_cannot_win() -> None:
-    found = choose([tried({RATE: 0.1}, 0.1, None), tried({RATE: 0.2}, 0.9, 0.9)], 0.01)
+    found = choose(CELL, [tried({RATE: 0.1}, 0.1, None), tried({RATE: 0.2}, 0.9, 0.9)], 0.01)
 
     assert found.setting == {RATE: 0.2}
 
@@ -73,7 +75,9 @@ def test_a_setting_that_diverged_on_one_seed_cannot_win() -> None:
     ],
 )
 def test_a_cell_without_a_setting_says_why(status: str, nll: None, reason: str) -> None:
-    assert choose([tried({RATE: 0.1}, nll, status=status)], 0.01) == Chosen(None, reason)
+    found = choose(CELL, [tried({RATE: 0.1}, nll, status=status)], 0.01)
+
+    assert (found.setting, found.reason) == (None, reason)
 
 
 def test_every_number_at_an_end_of_its_list_is_an_edge_and_text_is_not() -> None:

@@ -11,12 +11,12 @@ from studies.experiment.draft import Draft
 from studies.experiment.overrides import gather
 from studies.experiment.resolve import resolve
 from studies.experiment.study import Budget, Study
-from studies.experiment.validate import check_draft
 from studies.seeds import Seeds
 from studies.training.execute import execute
 from studies.training.models import build_model
 from studies.training.settings import check_run
 from tests.messages import Messages
+from tests.studies.made_up import check_draft
 
 GRU = str(Path(__file__).parents[3] / "examples" / "gru.py") + ":build"
 TASK = {"name": "shift", "k": 1, "alphabet": 3}

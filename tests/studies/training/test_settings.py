@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+import torch
 
 from registry import ConfigError
 from registry.config import hash_of, without_defaults
 from studies.training.settings import Training, check_run
+from tests.messages import Messages
 
 RUN: dict[str, Any] = {"encoder": {"vocab_size": 9, "n_classes": 8}, "task": "shift"}
 
@@ -78,3 +80,13 @@ def test_a_warmup_is_a_number_of_steps_or_a_share_of_them(given: float, steps: i
 def test_a_warmup_that_is_neither_is_refused(given: float) -> None:
     with pytest.raises(ConfigError, match="warmup_steps"):
         check_run({**RUN, "training": {"warmup_steps": given}})
+
+
+def test_what_is_trained_is_not_float16(messages: Messages) -> None:
+    """Gradients of 1e-4 have squares of 1e-8, and the smallest number of float16 is 6e-8."""
+    assert torch.tensor(1e-4).square().half() == 0
+
+    with messages.raises(ConfigError):
+        check_run({"training": {"dtype": "float16", "steps": 1}})
+    assert check_run({"training": {"dtype": "float16", "steps": 0}}).training.dtype == "float16"
+    assert check_run({"training": {"dtype": "bfloat16"}}).training.dtype == "bfloat16"

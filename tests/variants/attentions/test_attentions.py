@@ -333,3 +333,20 @@ def test_the_reference_rounds_no_scores(dtype: torch.dtype) -> None:
 
     expected = F.scaled_dot_product_attention(q.double(), k.double(), v.double())
     torch.testing.assert_close(found.double(), expected, atol=1e-2, rtol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("attention", ["sdpa", "explicit", "chunked"])
+def test_products_that_overflow_half_precision_and_cancel_are_no_lost_queries(
+    attention: str, dtype: torch.dtype
+) -> None:
+    """Two channels of 300 · 300 and 300 · -300: 90,000 is no number of float16."""
+    config = {"vocab_size": 16, "d_model": 32, "n_heads": 4, "position": "none", "n_layers": 1}
+    encoder = build_encoder({**config, "attention": attention}, seed=0).eval()
+    layer: Any = encoder.blocks[0].attention
+    with torch.no_grad():
+        layer.to_q.bias[:2] = 300
+        layer.to_k.bias[0], layer.to_k.bias[1] = 300, -300
+        hidden = encoder.to(dtype)(torch.ones(1, 4, dtype=torch.long)).hidden
+
+    assert hidden.isfinite().all()
