@@ -73,7 +73,7 @@ def test_the_direction_is_that_of_the_difference_of_differences(
 def test_its_two_sided_p_value_and_effect_are_those_of_the_four_cells() -> None:
     outcomes = cells(0.62, 0.6, 0.6, 0.6)
     samples = {
-        name: [one.values["skill", 32] for one in outcome.seeds.values()]
+        name: [one.values["skill", 32] or 0.0 for one in outcome.seeds.values()]
         for (_, name), outcome in outcomes.items()
     }
     table = [samples[f"{row} × {column}"] for row in ("rope", "none") for column in ("pre", "post")]
