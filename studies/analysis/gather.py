@@ -59,6 +59,7 @@ class StoredRuns:
         self._choices = {
             (one.task, one.arm, one.search): one for one in results.choices(plan.study)
         }
+        self._of_cell: dict[Cell, Choice | None] = {}
 
     def _found(self, planned: Iterable["PlannedRun"]) -> list["Run"]:
         return [self._known[key] for key in map(_key, planned) if key in self._known]
@@ -72,6 +73,11 @@ class StoredRuns:
 
         As long as tuning is not over there is no setting in it, but what was tried so far.
         """
+        if cell not in self._of_cell:
+            self._of_cell[cell] = self._choice(cell)
+        return self._of_cell[cell]
+
+    def _choice(self, cell: Cell) -> "Choice | None":
         protocol, runs = self.plan.protocol, self.tuning(cell)
         if not runs or len(runs) < len(self.plan[cell].tries) * len(protocol.tuning_seeds):
             return None
@@ -151,12 +157,12 @@ def results_of(plan: Plan, storage: str) -> StudyResults:
     from store.results import Results  # which loads SQLAlchemy
 
     with closing(Results(storage)) as results:
-        return gather(plan, results)
+        return gather(StoredRuns(plan, results))
 
 
-def gather(plan: Plan, results: "Results") -> StudyResults:
-    """Read what is stored of a plan."""
-    stored = StoredRuns(plan, results)
+def gather(stored: StoredRuns) -> StudyResults:
+    """Make results of what is stored of a plan."""
+    plan = stored.plan
     tasks = dict.fromkeys(cell.task for cell in plan.cells())
     found = [_task(stored, plan.cells(task)) for task in tasks]
     return StudyResults(plan, found, stored.changed())

@@ -36,7 +36,7 @@ def show_answer(study: Study, plan: Plan, call: Call) -> list[Verdict]:
     """
     with closing(Results(call.storage)) as results:
         stored = StoredRuns(plan, results)
-        kept, found = kept_for(plan, results), gather(plan, results)
+        kept, found = kept_for(plan, results), gather(stored)
         _print_notes(plan, stored, call, found.changed)
         frozen = Frozen((), ()) if kept is None else frozen_for(plan, kept)
         cells = plan.cells()

@@ -25,7 +25,7 @@ from studies.execution.trials import Trials
 from studies.exit_codes import INTERRUPTED, TERMINATED
 from studies.experiment.draft import Draft
 from studies.experiment.freeze import freeze, kept_for
-from studies.experiment.plan import Plan
+from studies.experiment.plan import Plan, plan_in
 from studies.experiment.resolve import resolve
 from studies.experiment.search import grow
 from studies.experiment.study import Study
@@ -88,8 +88,7 @@ def stored_plan(storage: str, study: str) -> Plan | None:
     if not exists(storage):
         return None
     with closing(Results(storage)) as results:
-        found = results.plans(study)
-        return Plan.from_data(found[-1].plan) if found else None
+        return plan_in(results, study)
 
 
 def _is_done(plan: Plan, storage: str) -> bool:

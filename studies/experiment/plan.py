@@ -361,6 +361,12 @@ def _adapter() -> Any:
     return TypeAdapter(Plan)
 
 
+def plan_in(results: "Results", study: str) -> Plan | None:
+    """The plan of the latest call of a study; None where none is stored."""
+    found = results.plans(study)
+    return Plan.from_data(found[-1].plan) if found else None
+
+
 def latest_plan(results: "Results", study: str) -> Plan:
     """The plan of the latest call of a study that is stored.
 
@@ -368,9 +374,9 @@ def latest_plan(results: "Results", study: str) -> Plan:
         UnknownNameError: If no study of this name is stored.
         StoreError: If it was stored without a plan.
     """
-    found = results.plans(study)
-    if not found and study in results.studies():
+    plan = plan_in(results, study)
+    if plan is not None:
+        return plan
+    if study in results.studies():
         raise StoreError(f"{study} has no stored plan: its runs were not planned by a study")
-    if not found:
-        raise UnknownNameError("study with runs", study, list(results.studies()))
-    return Plan.from_data(found[-1].plan)
+    raise UnknownNameError("study with runs", study, list(results.studies()))

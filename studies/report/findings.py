@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from store.results import Results
-from studies.analysis.gather import gather
+from studies.analysis.gather import StoredRuns, gather
 from studies.analysis.printing import cost_rows
 from studies.analysis.results import StudyResults, Task
 from studies.analysis.sentences import changed_code
@@ -58,7 +58,7 @@ class Findings:
 def findings_of(plan: "Plan", storage: str, shown: str | None = None) -> Findings:
     """Collect the stored findings of a study; `shown` is the address that the report names."""
     with closing(Results(storage)) as stored:
-        kept, results = kept_for(plan, stored), gather(plan, stored)
+        kept, results = kept_for(plan, stored), gather(StoredRuns(plan, stored))
         found = provenance(results, stored.environment, shown or storage)
     # Where no protocol was frozen every hypothesis is exploratory.
     frozen = Frozen((), ()) if kept is None else frozen_for(plan, kept)
